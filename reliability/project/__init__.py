@@ -1,0 +1,1 @@
+"""This deployment: settings, addresses, the Celery app, the web entry point."""

@@ -1,0 +1,9 @@
+"""The web server's way in."""
+
+import os
+
+from django.core.wsgi import get_wsgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "reliability.project.settings")
+
+application = get_wsgi_application()

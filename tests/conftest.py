@@ -1,0 +1,41 @@
+"""Throw-away servers for the session, addressed before Django reads its settings."""
+
+import base64
+import os
+import secrets
+from contextlib import ExitStack
+
+import pytest
+
+from reliability.embedded.servers import throwaway
+
+TEST_DATABASE = "RELIABILITY_TEST_DATABASE_URL"
+"""Set to run the database tests on another PostgreSQL, by a role that may create databases."""
+
+_session = ExitStack()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Start the servers and load the settings against them; pytest-django does the rest."""
+    if config.option.help or config.option.version:
+        return
+    addresses = _session.enter_context(throwaway(durable=False))
+    os.environ |= {
+        "DATABASE_URL": os.environ.get(TEST_DATABASE, addresses.database_url),
+        "BROKER_URL": addresses.broker_url,
+        "SECRET_KEY": secrets.token_urlsafe(48),
+        "RELIABILITY_KEY_RING": f"test:{base64.b64encode(secrets.token_bytes(32)).decode()}",
+        "DJANGO_SETTINGS_MODULE": "reliability.project.settings",
+    }
+    from django.conf import settings  # noqa: PLC0415 - only now are the addresses known
+
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+    settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+    settings.STORAGES["staticfiles"]["BACKEND"] = (
+        "django.contrib.staticfiles.storage.StaticFilesStorage"
+    )
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End and remove the servers."""
+    _session.close()
