@@ -1,0 +1,64 @@
+"""Every event takes effect once, provably.
+
+claim/      layer 1: an event is taken in once, however often it is delivered (the claim key)
+sweep/      layer 2: accepted work that stopped moving starts again (every two minutes)
+reconcile/  layer 3: what never arrived is found in the provider's own statement (daily)
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from reliability.errors import (
+    KeyConflict,
+    KeyNotAccepted,
+    PermanentError,
+    RetryLater,
+    TryAgain,
+)
+from reliability.handlers import (
+    Applied,
+    CannotTell,
+    DedupeWindow,
+    Event,
+    LocalTransaction,
+    MappedOperation,
+    NotApplied,
+    ProviderHeader,
+    UniqueConstraint,
+    handler,
+)
+from reliability.policy import BACKGROUND, USER_FACING, Backoff, RunOnce
+
+if TYPE_CHECKING:
+    from reliability.claim.accept import enqueue
+
+__all__ = [
+    "BACKGROUND",
+    "USER_FACING",
+    "Applied",
+    "Backoff",
+    "CannotTell",
+    "DedupeWindow",
+    "Event",
+    "KeyConflict",
+    "KeyNotAccepted",
+    "LocalTransaction",
+    "MappedOperation",
+    "NotApplied",
+    "PermanentError",
+    "ProviderHeader",
+    "RetryLater",
+    "RunOnce",
+    "TryAgain",
+    "UniqueConstraint",
+    "enqueue",
+    "handler",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what needs Django only when it is asked for, so that rules stay importable alone."""
+    if name == "enqueue":
+        from reliability.claim.accept import enqueue  # noqa: PLC0415
+
+        return enqueue
+    raise AttributeError(f"module 'reliability' has no attribute {name!r}")

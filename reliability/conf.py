@@ -1,0 +1,110 @@
+"""Every setting of the engine, with its type, unit and default; nothing else reads RELIABILITY."""
+
+import os
+from dataclasses import dataclass, fields, replace
+from datetime import timedelta
+from functools import cache
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ImproperlyConfigured
+
+PACE_VARIABLE = "RELIABILITY_PACE"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Conf:
+    """The shipped defaults. A host overrides them in ``settings.RELIABILITY``."""
+
+    # Leases and the sweep
+    lease: timedelta = timedelta(seconds=300)
+    job_limit: timedelta = timedelta(seconds=180)
+    sweep_every: timedelta = timedelta(seconds=120)
+    sweep_late_after: timedelta = timedelta(seconds=180)
+    sweep_alarm_after: timedelta = timedelta(seconds=360)
+    sweep_batch_max: int = 500
+    start_grace: timedelta = timedelta(seconds=60)
+    """A ready job due for longer than this without a start: its bell was lost."""
+    poll_every: timedelta = timedelta(seconds=1)
+    """How often a worker's parent looks for due jobs nobody rang for."""
+
+    # Workers
+    batch_max: int = 100
+    batch_time: timedelta = timedelta(milliseconds=250)
+    """A batch that took longer is committed before its next job starts."""
+    threads_max: int = 16
+    drain_time: timedelta = timedelta(seconds=20)
+    shutdown_grace: timedelta = timedelta(seconds=5)
+    error_bytes_max: int = 2_000
+    traceback_bytes_max: int = 16_000
+    result_bytes_max: int = 65_536
+
+    # The door
+    body_bytes_max: int = 1_048_576
+    lock_timeout: timedelta = timedelta(seconds=2)
+    retention: timedelta = timedelta(days=60)
+    body_retention: timedelta = timedelta(days=30)
+
+    # Operators
+    undo: timedelta = timedelta(seconds=10)
+    selection_max: int = 500
+    page_size: int = 50
+    count_max: int = 10_000
+    upload_bytes_max: int = 20 * 1024 * 1024
+
+    # Alerts and the daily compare
+    alerts_every: timedelta = timedelta(seconds=60)
+    alert_high: int = 25
+    alert_low: int = 10
+    alert_hold: timedelta = timedelta(minutes=5)
+    oldest_letter: timedelta = timedelta(hours=24)
+    mails_per_hour_max: int = 30
+    reconcile_every: timedelta = timedelta(minutes=15)
+    prune_every: timedelta = timedelta(hours=1)
+
+    @property
+    def rescue_max(self) -> timedelta:
+        """The longest a crashed job waits for its next start: lease, sweep, pickup."""
+        return self.lease + self.sweep_every + timedelta(seconds=15)
+
+
+PACES: dict[str, dict[str, Any]] = {
+    "shipped": {},
+    # For throw-away and embedded servers only: minutes become seconds, rules stay the same.
+    "quick": {
+        "lease": timedelta(seconds=3),
+        "job_limit": timedelta(seconds=2),
+        "sweep_every": timedelta(seconds=1),
+        "sweep_late_after": timedelta(seconds=30),
+        "start_grace": timedelta(seconds=1),
+        "poll_every": timedelta(milliseconds=200),
+        "undo": timedelta(seconds=2),
+        "alerts_every": timedelta(seconds=2),
+        "alert_hold": timedelta(seconds=4),
+        "reconcile_every": timedelta(seconds=5),
+        "shutdown_grace": timedelta(seconds=1),
+    },
+}
+
+
+def pace_name() -> str:
+    """Return the pace this process runs at: ``shipped`` unless the environment says otherwise."""
+    return os.environ.get(PACE_VARIABLE, "shipped")
+
+
+@cache
+def conf() -> Conf:
+    """Return the settings in force, checked for unknown names."""
+    pace = pace_name()
+    if pace not in PACES:
+        raise ImproperlyConfigured(
+            f"{PACE_VARIABLE}={pace!r} is unknown; use one of: {', '.join(PACES)}."
+        )
+    chosen = dict(getattr(settings, "RELIABILITY", {}))
+    unknown = set(chosen) - {f.name for f in fields(Conf)}
+    if unknown:
+        raise ImproperlyConfigured(
+            f"RELIABILITY has unknown settings: {', '.join(sorted(unknown))}. "
+            "The known ones are in reliability/conf.py."
+        )
+    return replace(Conf(), **(PACES[pace] | chosen))

@@ -1,0 +1,34 @@
+"""Every table of the product, one file per noun. One app, one migration history."""
+
+from reliability.models.claim import Body, Delivery, Operation, ProcessedKey, Receipt
+from reliability.models.discrepancy import Discrepancy
+from reliability.models.source import Membership, Source, SourceSecret, Tenant
+from reliability.models.statement import Artefact, Report, Statement, StatementLine, Verdict
+from reliability.models.watch import Alert, AlertDelivery, AlertRule, AuditEntry, Run
+from reliability.models.work import Attempt, DeadLetter, Job
+
+__all__ = [
+    "Alert",
+    "AlertDelivery",
+    "AlertRule",
+    "Artefact",
+    "Attempt",
+    "AuditEntry",
+    "Body",
+    "DeadLetter",
+    "Delivery",
+    "Discrepancy",
+    "Job",
+    "Membership",
+    "Operation",
+    "ProcessedKey",
+    "Receipt",
+    "Report",
+    "Run",
+    "Source",
+    "SourceSecret",
+    "Statement",
+    "StatementLine",
+    "Tenant",
+    "Verdict",
+]

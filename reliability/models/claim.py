@@ -1,0 +1,163 @@
+"""Layer 1's ledger: keys, operations, and what each delivery brought."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.contrib.postgres.functions import RandomUUID
+from django.db import models
+from django.db.models import Q
+
+from reliability.models import columns
+
+
+class ProcessedKey(models.Model):
+    """One event key, claimed once and kept as long as its source."""
+
+    tenant = columns.tenant(db_constraint=False, db_index=False)
+    source = models.ForeignKey(
+        "reliability.Source", on_delete=models.PROTECT, related_name="keys", db_index=False
+    )
+    key = columns.key_text()
+    kind = models.TextField()
+    downstream_key = models.TextField()
+    operation_class = models.TextField(null=True)
+    operation_reference = columns.key_text(null=True)
+    amount_minor = models.BigIntegerField(null=True)
+    currency = models.CharField(max_length=3, null=True)
+    exponent = models.SmallIntegerField(null=True)
+    absorbed = models.BooleanField(default=False, db_default=False)
+    """Its operation was claimed by another key: no job, no work, shown in both traces."""
+    occurred_at = models.DateTimeField(null=True)
+    asked_by = models.TextField(default="", db_default="")
+    body_sha256 = models.BinaryField(max_length=32)
+    claimed_at = models.DateTimeField()
+    purged_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "source", "key"], name="one_claim_per_key"
+            ),
+            models.CheckConstraint(
+                name="absorbed_has_operation",
+                condition=Q(absorbed=False) | Q(operation_class__isnull=False),
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["key"], name="key_anywhere"),
+            models.Index(
+                fields=["source", "operation_class", "operation_reference"],
+                name="keys_of_an_operation",
+                condition=Q(operation_class__isnull=False),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.key
+
+
+class Operation(models.Model):
+    """What is being done to the world, once: this charge, this refund."""
+
+    tenant = columns.tenant(db_constraint=False, db_index=False)
+    source = models.ForeignKey(
+        "reliability.Source",
+        on_delete=models.PROTECT,
+        related_name="operations",
+        db_index=False,
+    )
+    operation_class = models.TextField()
+    reference = columns.key_text()
+    key = models.OneToOneField(
+        ProcessedKey, on_delete=models.PROTECT, related_name="operation"
+    )
+    amount_minor = models.BigIntegerField(null=True)
+    currency = models.CharField(max_length=3, null=True)
+    exponent = models.SmallIntegerField(null=True)
+    occurred_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["tenant", "source", "operation_class", "reference"],
+                name="one_claim_per_operation",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["source", "occurred_at"], name="operations_of_a_day"),
+            models.Index(fields=["reference"], name="operation_anywhere"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.operation_class} {self.reference}"
+
+
+class Body(models.Model):
+    """The bytes of an event as received; the truth. Own retention, the ledger outlives it."""
+
+    tenant = columns.tenant(db_constraint=False, db_index=False)
+    key = models.ForeignKey(ProcessedKey, on_delete=models.CASCADE, related_name="bodies")
+    raw = models.BinaryField()
+    headers: models.JSONField[dict[str, str], dict[str, str]] = models.JSONField(default=dict)
+    sha256 = models.BinaryField(max_length=32)
+    first = models.BooleanField(default=True, db_default=True)
+    """The bytes the job works on; later, different bytes of the same key are kept beside it."""
+    created_at = models.DateTimeField()
+
+    class Meta:
+        indexes = [models.Index(fields=["created_at"], name="bodies_by_age")]
+
+
+class Delivery(models.Model):
+    """One authenticated HTTP request carrying events; may repeat."""
+
+    public_id = models.UUIDField(default=uuid.uuid4, db_default=RandomUUID(), editable=False)
+    tenant = columns.tenant(db_constraint=False, db_index=False)
+    source = models.ForeignKey(
+        "reliability.Source",
+        on_delete=models.PROTECT,
+        related_name="deliveries",
+        db_index=False,
+    )
+    received_at = models.DateTimeField()
+    peer = models.GenericIPAddressField(null=True)
+    size_bytes = models.PositiveIntegerField()
+    sha256 = models.BinaryField(max_length=32)
+    answer = models.PositiveSmallIntegerField()
+    scheme = models.TextField()
+    secret = models.ForeignKey(
+        "reliability.SourceSecret", null=True, on_delete=models.DO_NOTHING,
+        db_constraint=False, db_index=False, related_name="+",
+    )  # fmt: skip
+    verifier_version = models.PositiveSmallIntegerField(default=1, db_default=1)
+    signed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name_plural = "deliveries"
+        indexes = [models.Index(fields=["source", "-received_at"], name="deliveries_recent")]
+
+
+class Receipt(models.Model):
+    """What one delivery (or one call of ``enqueue``) did to one key."""
+
+    class Verdict(models.TextChoices):
+        ACCEPTED = "accepted", "Accepted"
+        DUPLICATE = "duplicate", "Duplicate"
+        ABSORBED = "absorbed", "Already applied"
+        CONFLICT = "conflict", "Conflict"
+
+    tenant = columns.tenant(db_constraint=False, db_index=False)
+    key = models.ForeignKey(ProcessedKey, on_delete=models.CASCADE, related_name="receipts")
+    delivery = models.ForeignKey(
+        Delivery, null=True, on_delete=models.CASCADE, related_name="receipts"
+    )
+    verdict = models.TextField(choices=Verdict)
+    suspected_replay = models.BooleanField(default=False, db_default=False)
+    """An equal body came under another key before: it runs, its operation still protects."""
+    differs: models.JSONField[dict[str, Any] | None, dict[str, Any] | None] = models.JSONField(
+        null=True
+    )
+    """For a conflict: what this delivery claimed, where the first claim differs."""
+    at = models.DateTimeField()
