@@ -1,0 +1,1 @@
+"""Prove from outside that every operation took effect once."""

@@ -1,0 +1,1 @@
+"""A fake provider and mail server that count for themselves: standard library only, nothing of ours."""
