@@ -1,0 +1,1 @@
+"""Layer 1: an event is taken in once, however often it is delivered."""

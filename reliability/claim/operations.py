@@ -1,0 +1,131 @@
+"""From an event to the operation it tells of: this charge, this refund."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal
+
+from reliability.claim.body import JsonValue, pointer
+from reliability.claim.exponents import exponent
+from reliability.claim.signatures.clock import instant
+from reliability.claim.signatures.identity import identity_key
+
+AMOUNT_MINOR_MAX = 2**63 - 1
+
+_CURRENCY = re.compile(r"[A-Z]{3}")
+# 27 digits at most: Decimal would round from the 29th on.
+_AMOUNT = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,9})?")
+
+
+@dataclass(frozen=True, kw_only=True)
+class OperationRule:
+    """Where one type of event says which operation it is.
+
+    ``event_type`` is exact, or a prefix when it ends in ``.*``. Pointers are alternatives,
+    the first that leads somewhere counts. A rule holds only if every ``only_if`` value is
+    there and no ``unless`` value is. Amounts are minor units, or major ones as text.
+    """
+
+    event_type: str
+    operation_class: str
+    reference: Sequence[str]
+    amount: Sequence[str] = ()
+    currency: Sequence[str] = ()
+    occurred_at: Sequence[str] = ()
+    amount_unit: Literal["minor", "major"] = "minor"
+    exponents: str = "iso"
+    only_if: Sequence[tuple[str, JsonValue]] = ()
+    unless: Sequence[tuple[str, JsonValue]] = ()
+
+
+@dataclass(frozen=True)
+class MappedOperation:
+    """An operation as an event tells it.
+
+    Amount, currency and exponent are ``None`` together when the event gives no amount that
+    can be trusted to the last digit; the reference still claims the operation.
+    """
+
+    operation_class: str
+    reference: str
+    amount_minor: int | None
+    currency: str | None
+    exponent: int | None
+    occurred_at: datetime | None
+
+
+def map_operation(
+    rules: Sequence[OperationRule], event_type: str, payload: JsonValue
+) -> MappedOperation | None:
+    """Find the operation of an event by the first rule that fits and finds a reference.
+
+    ``None`` means this event tells of no operation: nothing else can absorb it.
+    """
+    for rule in rules:
+        if not _fits(rule, event_type, payload):
+            continue
+        reference = identity_key([_first(payload, rule.reference)])
+        if isinstance(reference, str):
+            return _operation(rule, reference, payload)
+    return None
+
+
+def _fits(rule: OperationRule, event_type: str, payload: JsonValue) -> bool:
+    prefix = rule.event_type.removesuffix("*") if rule.event_type.endswith(".*") else None
+    if not (event_type.startswith(prefix) if prefix else event_type == rule.event_type):
+        return False
+    return all(_holds(payload, condition) for condition in rule.only_if) and not any(
+        _holds(payload, condition) for condition in rule.unless
+    )
+
+
+def _holds(payload: JsonValue, condition: tuple[str, JsonValue]) -> bool:
+    path, wanted = condition
+    found = pointer(payload, path)
+    # 1 == True in Python, but not in JSON.
+    return type(found) is type(wanted) and found == wanted
+
+
+def _operation(rule: OperationRule, reference: str, payload: JsonValue) -> MappedOperation:
+    occurred_at = instant(_first(payload, rule.occurred_at))
+    currency = _currency(_first(payload, rule.currency))
+    decimals = exponent(currency, rule.exponents) if currency else None
+    amount = _first(payload, rule.amount)
+    minor = None if decimals is None else _minor(amount, rule.amount_unit, decimals)
+    if minor is None:
+        currency, decimals = None, None
+    return MappedOperation(
+        rule.operation_class, reference, minor, currency, decimals, occurred_at
+    )
+
+
+def _first(payload: JsonValue, paths: Sequence[str]) -> JsonValue:
+    found = (pointer(payload, path) for path in paths)
+    return next((value for value in found if value is not None), None)
+
+
+def _currency(value: JsonValue) -> str | None:
+    code = value.upper() if isinstance(value, str) else ""
+    return code if _CURRENCY.fullmatch(code) else None
+
+
+def _minor(value: JsonValue, unit: str, decimals: int) -> int | None:
+    """Read an amount as whole minor units; ``None`` rather than a rounded figure."""
+    number = _number(value, unit)
+    if number is None:
+        return None
+    scaled = number.scaleb(decimals) if unit == "major" else number
+    if scaled != scaled.to_integral_value() or abs(scaled) > AMOUNT_MINOR_MAX:
+        return None
+    return int(scaled)
+
+
+def _number(value: JsonValue, unit: str) -> Decimal | None:
+    """Take digits only: a number as it is, and text where the provider writes major units."""
+    written = isinstance(value, str) and unit == "major"
+    counted = isinstance(value, int | Decimal) and not isinstance(value, bool)
+    if not (written or counted) or not _AMOUNT.fullmatch(str(value)):
+        return None
+    return Decimal(str(value))
