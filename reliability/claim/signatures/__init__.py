@@ -4,7 +4,16 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 
-from reliability.claim.signatures import generic_hmac, github, standard_webhooks, stripe
+from reliability.claim.signatures import (
+    adyen,
+    generic_hmac,
+    github,
+    gocardless,
+    paypal,
+    shopify,
+    standard_webhooks,
+    stripe,
+)
 from reliability.claim.signatures.identity import identity_key, key_error
 from reliability.claim.signatures.verdicts import (
     MISCONFIGURED,
@@ -43,6 +52,10 @@ SCHEMES: Mapping[str, Scheme] = MappingProxyType(
             standard_webhooks.SCHEME,
             github.SCHEME,
             generic_hmac.SCHEME,
+            adyen.SCHEME,
+            gocardless.SCHEME,
+            paypal.SCHEME,
+            shopify.SCHEME,
         )
     }
 )
