@@ -20,13 +20,17 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.help or config.option.version:
         return
     addresses = _session.enter_context(throwaway(durable=False))
-    os.environ |= {
-        "DATABASE_URL": os.environ.get(TEST_DATABASE, addresses.database_url),
-        "BROKER_URL": addresses.broker_url,
-        "SECRET_KEY": secrets.token_urlsafe(48),
-        "RELIABILITY_KEY_RING": f"test:{base64.b64encode(secrets.token_bytes(32)).decode()}",
-        "DJANGO_SETTINGS_MODULE": "reliability.project.settings",
-    }
+    for name in ("DATABASE_URL", "BROKER_URL", "RELIABILITY_PACE"):
+        os.environ.pop(name, None)
+    os.environ["RELIABILITY_DATA"] = str(addresses.folder)
+    os.environ["DJANGO_SETTINGS_MODULE"] = "reliability.project.settings"
+    if other := os.environ.get(TEST_DATABASE):
+        os.environ |= {
+            "DATABASE_URL": other,
+            "BROKER_URL": addresses.broker_url,
+            "SECRET_KEY": secrets.token_urlsafe(48),
+            "RELIABILITY_KEY_RING": f"k1:{base64.b64encode(secrets.token_bytes(32)).decode()}",
+        }
     from django.conf import settings  # noqa: PLC0415 - only now are the addresses known
 
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

@@ -63,6 +63,18 @@ def end(processes: Iterable[Process], *signals: signal.Signals, seconds: float =
             return
 
 
+def children(pid: int) -> list[int]:
+    """Return the numbers of a process's direct children: for a worker group, its pool."""
+    out = subprocess.run(
+        ["/bin/ps", "-A", "-o", "pid=", "-o", "ppid="],
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    pairs = [line.split() for line in out.splitlines()]
+    return [int(child) for child, parent in pairs if int(parent) == pid]
+
+
 def _send(process: Process, number: signal.Signals) -> None:
     with contextlib.suppress(ProcessLookupError, PermissionError):
         if number == signal.SIGKILL and os.getpgid(process.pid) == process.pid:

@@ -1,6 +1,5 @@
 """Start, inspect and stop a real PostgreSQL and a real Valkey that belong to one data folder."""
 
-import fcntl
 import secrets
 import shutil
 import tempfile
@@ -8,13 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from reliability.embedded import postgres, valkey
 from reliability.embedded.account import Account, reachable_folder, server_account
 from reliability.embedded.binaries import Binaries, find_binaries
-from reliability.embedded.errors import AlreadyRunning
-from reliability.embedded.leftovers import end_leftovers
+from reliability.embedded.hold import Hold
 from reliability.embedded.place import Place, Server, free_port, named
 from reliability.embedded.processes import end, is_running
 from reliability.embedded.state import State, read_state, write_state
@@ -29,6 +27,8 @@ class Addresses:
 
     database_url: str
     broker_url: str
+    folder: Path
+    """The data folder: with RELIABILITY_DATA set to it, every command uses these servers."""
 
 
 class Servers:
@@ -39,7 +39,7 @@ class Servers:
         self.durable = durable
         self.account: Account = server_account()
         self._binaries: Binaries | None = None
-        self._lock: IO[str] | None = None
+        self._hold = Hold(self.folder)
         self._children: dict[str, Server] = {}
 
     def start(self) -> Addresses:
@@ -48,9 +48,8 @@ class Servers:
         Raises `AlreadyRunning` while another process holds the folder, and
         `EmbeddedUnavailable` with one line where the servers cannot run.
         """
-        self._hold()
+        self._hold.take()
         try:
-            end_leftovers(self.folder)
             self._binaries = find_binaries(self.account)
             self._prepare()
             for name in NAMES:
@@ -58,20 +57,26 @@ class Servers:
         except BaseException:
             self.stop()
             raise
-        return _addresses(read_state(self.folder))
+        return _addresses(self.folder)
 
     def stop(self) -> None:
         """End both servers and let go of the folder; harmless when they do not run."""
-        if self._lock is None:
+        if not self._hold.taken:
             return
         for name in reversed(NAMES):
             self.halt(name)
-        self._lock.close()
-        self._lock = None
+        self._hold.release()
 
     def running(self) -> Addresses | None:
         """Return the addresses when both servers run, whoever started them."""
         return running_addresses(self.folder)
+
+    def mend(self) -> None:
+        """Start again whichever server has died since `start`."""
+        processes = read_state(self.folder).processes
+        for name in NAMES:
+            if not is_running(processes.get(name)):
+                self.resume(name)
 
     def halt(self, name: str) -> None:
         """End one server ("postgres" or "valkey") and keep its port for `resume`."""
@@ -93,17 +98,6 @@ class Servers:
             write_state(self.folder, state.with_process(name, named(server)))
 
         _MODULES[name].launch(self._place(state), binaries, remember)
-
-    def _hold(self) -> None:
-        self.folder.mkdir(mode=0o711, parents=True, exist_ok=True)
-        (self.folder / "log").mkdir(mode=0o700, exist_ok=True)
-        lock = (self.folder / "lock").open("a")
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            lock.close()
-            raise AlreadyRunning(read_state(self.folder).url) from None
-        self._lock = lock
 
     def _prepare(self) -> None:
         state = read_state(self.folder)
@@ -142,9 +136,10 @@ class Servers:
 
 def running_addresses(folder: Path) -> Addresses | None:
     """Return where the folder's servers answer, or `None` unless both run."""
-    state = read_state(folder.absolute())
+    folder = folder.absolute()
+    state = read_state(folder)
     if all(is_running(state.processes.get(name)) for name in NAMES):
-        return _addresses(state)
+        return _addresses(folder)
     return None
 
 
@@ -166,9 +161,11 @@ def throwaway(*, durable: bool = True) -> Iterator[Addresses]:
         shutil.rmtree(folder)
 
 
-def _addresses(state: State) -> Addresses:
+def _addresses(folder: Path) -> Addresses:
+    state = read_state(folder)
     user = f"reliability:{state.passwords['reliability']}"
     return Addresses(
         database_url=f"postgresql://{user}@127.0.0.1:{state.ports['postgres']}/reliability",
         broker_url=f"redis://:{state.passwords['valkey']}@127.0.0.1:{state.ports['valkey']}/0",
+        folder=folder,
     )

@@ -2,7 +2,9 @@
 
 import base64
 import binascii
+import contextlib
 import json
+import os
 import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -46,6 +48,16 @@ def refuse_unknown(environment: Mapping[str, str]) -> None:
             f"Unknown environment variable {', '.join(unknown)}; "
             f"known are {', '.join(sorted(KNOWN))}."
         )
+
+
+def is_embedded(environment: Mapping[str, str]) -> bool:
+    """Tell whether the embedded servers are meant: no address is given, rather than both."""
+    given = [name for name in ("DATABASE_URL", "BROKER_URL") if environment.get(name)]
+    if len(given) == 1:
+        raise ImproperlyConfigured(
+            f"Only {given[0]} is set: set DATABASE_URL and BROKER_URL, or neither."
+        )
+    return not given
 
 
 def flag(environment: Mapping[str, str], name: str) -> bool:
@@ -140,7 +152,11 @@ def embedded_secrets(folder: Path) -> Secrets:
         key = base64.b64encode(secrets.token_bytes(KEY_BYTES)).decode()
         made = {"secret_key": secrets.token_urlsafe(48), "key_ring": f"k1:{key}"}
         folder.mkdir(mode=0o711, parents=True, exist_ok=True)
-        write_private(path, json.dumps(made))
+        mine = folder / f"secrets.{os.getpid()}"
+        write_private(mine, json.dumps(made))
+        with contextlib.suppress(FileExistsError):  # another process was first: use its own
+            os.link(mine, path)
+        mine.unlink()
     try:
         return Secrets(**json.loads(path.read_text()))
     except (ValueError, TypeError):

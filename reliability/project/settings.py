@@ -6,30 +6,35 @@ from typing import Any
 
 from reliability.embedded.servers import running_addresses
 from reliability.project import environment as env
+from reliability.project import startup
 
 BASE_DIR = Path(__file__).resolve().parents[2]
 env.refuse_unknown(os.environ)
 
 # The embedded servers stand in when no address is given.
 DATA_DIR = Path(os.environ.get("RELIABILITY_DATA") or BASE_DIR / ".data").absolute()
-EMBEDDED = not (os.environ.get("DATABASE_URL") or os.environ.get("BROKER_URL"))
+EMBEDDED = env.is_embedded(os.environ)
 _addresses = running_addresses(DATA_DIR) if EMBEDDED else None
-_database_url = os.environ.get("DATABASE_URL") or (_addresses and _addresses.database_url)
-_broker_url = os.environ.get("BROKER_URL") or (_addresses and _addresses.broker_url)
-# Port 1 answers nobody: whoever needs a server that does not run gets one clear line.
-NOT_RUNNING = not (_database_url and _broker_url)
+_database_url = _addresses.database_url if _addresses else os.environ.get("DATABASE_URL")
+_broker_url = _addresses.broker_url if _addresses else os.environ.get("BROKER_URL")
+NOT_RUNNING = _database_url is None
 
 DEBUG = env.flag(os.environ, "DEBUG")
-SECRET_KEY = os.environ.get("SECRET_KEY", "")
-_key_ring = os.environ.get("RELIABILITY_KEY_RING", "")
-if EMBEDDED:
-    _made = env.embedded_secrets(DATA_DIR)
-    SECRET_KEY = SECRET_KEY or _made.secret_key
-    _key_ring = _key_ring or _made.key_ring
-RELIABILITY_KEY_RING = env.key_ring(_key_ring)
+_made = env.embedded_secrets(DATA_DIR) if EMBEDDED else env.Secrets("", "")
+SECRET_KEY = os.environ.get("SECRET_KEY") or _made.secret_key
+RELIABILITY_KEY_RING = env.key_ring(os.environ.get("RELIABILITY_KEY_RING") or _made.key_ring)
 ALLOWED_HOSTS = env.words(os.environ, "ALLOWED_HOSTS", default="localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env.words(os.environ, "CSRF_TRUSTED_ORIGINS")
 RELIABILITY_BASE_URL = os.environ.get("RELIABILITY_BASE_URL", "").rstrip("/")
+if not (EMBEDDED or DEBUG):
+    startup.refuse(
+        startup.problems(
+            secret_key=SECRET_KEY,
+            hosts=ALLOWED_HOSTS,
+            key_ring=RELIABILITY_KEY_RING,
+            pace=os.environ.get("RELIABILITY_PACE", "shipped"),
+        )
+    )
 
 INSTALLED_APPS = [
     "django.contrib.auth",
@@ -118,8 +123,15 @@ SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = not INSECURE_COOKIES
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SESSION_COOKIE_HTTPONLY = True
 SECURE_HSTS_SECONDS = 0 if INSECURE_COOKIES else 31_536_000
+SECURE_PROXY_SSL_HEADER = None if INSECURE_COOKIES else ("HTTP_X_FORWARDED_PROTO", "https")
 SECURE_REFERRER_POLICY = "same-origin"
 X_FRAME_OPTIONS = "DENY"
+SILENCED_SYSTEM_CHECKS = [
+    # Redirecting to TLS and deciding for sub-domains and preload lists is the proxy's business.
+    *("security.W005", "security.W008", "security.W021"),
+    # On loopback there is no TLS to insist on.
+    *(("security.W004", "security.W012", "security.W016") if INSECURE_COOKIES else ()),
+]
 
 EMAIL = env.email(os.environ.get("EMAIL_URL", ""))
 globals().update(EMAIL)
@@ -130,7 +142,7 @@ USE_I18N = False
 USE_TZ = True
 TIME_ZONE = "UTC"
 STATIC_URL = "/static/"
-STATIC_ROOT = BASE_DIR / "staticfiles"
+STATIC_ROOT = DATA_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
@@ -138,5 +150,25 @@ STORAGES = {
 }
 MEDIA_ROOT = DATA_DIR / "files"
 
+# The broker is a doorbell: names and queues in JSON, nothing kept, nothing waited for.
 CELERY_BROKER_URL = _broker_url or "redis://127.0.0.1:1/0"
+CELERY_TASK_SERIALIZER = "json"
+CELERY_ACCEPT_CONTENT = ["json"]
+CELERY_TASK_IGNORE_RESULT = True
+CELERY_TASK_DEFAULT_QUEUE = "local"
+CELERY_TASK_ACKS_LATE = False
+CELERY_WORKER_PREFETCH_MULTIPLIER = 1
+CELERY_WORKER_ENABLE_REMOTE_CONTROL = False
+CELERY_WORKER_PROC_ALIVE_TIMEOUT = 30
+CELERY_WORKER_HIJACK_ROOT_LOGGER = False
+CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
+# A plain publish to a broker that is down blocks for seconds; without retries it fails at once.
+CELERY_BROKER_TRANSPORT_OPTIONS = {
+    "max_retries": 0,
+    "socket_timeout": 5,
+    "socket_connect_timeout": 1,
+}
+CELERY_TIMEZONE = "UTC"
+CELERY_BEAT_MAX_LOOP_INTERVAL = 5
+
 RELIABILITY: dict[str, Any] = {}
