@@ -47,7 +47,7 @@ class ProviderDoor(BaseHTTPRequestHandler):
         body = self.rfile.read(int(length))
         try:
             facts = read_parameters(body, self.headers.get("Content-Type", ""))
-            answer = self._control(facts) if self.path == "/control" else self._charge(facts)
+            answer = self._control(facts) if self.path == "/control" else self._effect(facts)
         except (ValueError, RecursionError) as problem:
             answer = error(400, "invalid_request_error", str(problem))
         self._send(answer)
@@ -67,7 +67,7 @@ class ProviderDoor(BaseHTTPRequestHandler):
             case _:
                 self._send(error(404, "invalid_request_error", "No such page."))
 
-    def _charge(self, parameters: Facts) -> Answer:
+    def _effect(self, parameters: Facts) -> Answer:
         ledger, path = self.server.ledger, urlsplit(self.path).path
         if not path.startswith("/v1/"):
             return error(404, "invalid_request_error", "No such page.")
