@@ -32,14 +32,17 @@ class Account:
         if self.user is not None and self.group is not None:
             os.chown(path, self.user, self.group, follow_symlinks=False)
 
-    def can_reach(self, path: Path) -> bool:
-        """Tell whether this account may enter (a folder) or run (a program) the path.
+    def can_enter(self, folder: Path) -> bool:
+        """Tell whether this account may pass through the folder to a path it knows."""
+        return self._may("x", folder)
 
-        Asked of the system itself, so that access lists and mount options count too.
-        """
-        if self.user is None:
-            return os.access(path, os.X_OK)
-        command = ["/bin/sh", "-c", 'test -x "$1" && test -r "$1"', "sh", str(path)]
+    def can_run(self, program: Path) -> bool:
+        """Tell whether this account may run the program."""
+        return self._may("x", program) and self._may("r", program)
+
+    def _may(self, access: str, path: Path) -> bool:
+        # Asked of the system itself, so that access lists and mount options count too.
+        command = ["/bin/sh", "-c", f'test -{access} "$1"', "sh", str(path)]
         done = subprocess.run(command, check=False, cwd="/", **self.popen())  # noqa: S603
         return done.returncode == 0
 
@@ -70,7 +73,7 @@ def reachable_folder(key: Path, *, account: Account) -> Path:
             folder = parent / name
             folder.mkdir(mode=0o755, exist_ok=True)
             _refuse_strangers(folder)
-            if account.can_reach(folder):
+            if account.can_enter(folder):
                 return folder
     raise EmbeddedUnavailable(
         f"No folder was found that account {ACCOUNT!r} can enter; "

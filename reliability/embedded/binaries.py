@@ -37,7 +37,7 @@ def find_binaries(account: Account) -> Binaries:
 def _reachable(package: str, program: str, *, account: Account) -> Path:
     home = _package_folder(package)
     found = _program(home, program)
-    if account.can_reach(found):
+    if account.can_run(found):
         return found
     return _program(_copy(home, account=account), program)
 

@@ -51,10 +51,10 @@ class Place:
             server.stdin.close()
         return server
 
-    def last_words(self, name: str) -> str:
-        """Return the last line of a server's log, for an error message."""
-        lines = (self.log / f"{name}.log").read_text(errors="replace").strip().splitlines()
-        return lines[-1] if lines else "it wrote nothing"
+    def last_words(self, name: str, *, lines: int = 1) -> str:
+        """Return the last lines of a server's log, for an error message."""
+        said = (self.log / f"{name}.log").read_text(errors="replace").strip().splitlines()
+        return " ".join(said[-lines:]) or "it wrote nothing"
 
     def _open_log(self, name: str) -> Any:
         path = self.log / f"{name}.log"

@@ -5,7 +5,8 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -32,6 +33,7 @@ SETTINGS: Final = {
 NOT_DURABLE: Final = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
 # A postmaster.pid gives whole seconds, the system's clock may have been set a little since.
 START_TOLERANCE_SECONDS: Final = 5
+OLD_BACKENDS_SECONDS: Final = 10
 
 
 def launch(place: Place, binaries: Binaries, remember: Callable[[Server], None]) -> None:
@@ -43,32 +45,54 @@ def launch(place: Place, binaries: Binaries, remember: Callable[[Server], None])
     data = place.home / "postgres"
     if not (data / "PG_VERSION").exists():
         _make_data(place, data, initdb=binaries.initdb)
-    clear_stale_pid_file(data)
+    judge_pid_file(data)
     settings = SETTINGS | ({} if place.durable else NOT_DURABLE)
     settings["port"] = str(place.ports["postgres"])
     options = [f"--{name}={value}" for name, value in settings.items()]
-    server = place.spawn("postgres", [binaries.postgres, "-D", data, *options])
-    remember(server)
-    wait_until_ready(server, lambda: _answers(place), place=place, name="postgres")
+    command: list[str | Path] = [binaries.postgres, "-D", data, *options]
+    deadline = time.monotonic() + OLD_BACKENDS_SECONDS
+    while not _started(place, command, remember):
+        if time.monotonic() > deadline:
+            raise EmbeddedUnavailable("Processes of an earlier PostgreSQL do not end.")
+        time.sleep(0.1)
     _make_database(place)
 
 
-def clear_stale_pid_file(data: Path) -> None:
-    """End the server a left-over pid file names, if it is that server, and remove the file.
+def _started(
+    place: Place, command: Sequence[str | Path], remember: Callable[[Server], None]
+) -> bool:
+    """Start it; false when it must wait for the backends of a postmaster that was killed."""
+    server = place.spawn("postgres", command)
+    remember(server)
+    try:
+        wait_until_ready(server, lambda: _answers(place), place=place, name="postgres")
+    except EmbeddedUnavailable:
+        if "shared memory block" in place.last_words("postgres", lines=3):
+            return False
+        raise
+    return True
 
-    PostgreSQL itself refuses to start when the number has gone to an unrelated process of the
-    same account.
+
+def judge_pid_file(data: Path) -> None:
+    """End the server a left-over pid file names; let PostgreSQL judge the file itself.
+
+    PostgreSQL refuses to start when the number has gone to an unrelated process of the same
+    account. The file must stay even so, for it names the shared memory by which backends of a
+    killed postmaster are noticed; so it is made to name us, PostgreSQL's parent, which it ignores.
     """
     path = data / "postmaster.pid"
     try:
         lines = path.read_text().splitlines()
         pid, began = int(lines[0]), int(lines[2])
     except (OSError, ValueError, IndexError):
-        pid, began = 0, 0
-    process, alive_since = (identify(pid), began_at(pid)) if pid > 0 else (None, None)
-    if process and alive_since and abs(alive_since - began) <= START_TOLERANCE_SECONDS:
+        return
+    process, alive_since = identify(pid), began_at(pid)
+    if process is None or alive_since is None:
+        return
+    if abs(alive_since - began) <= START_TOLERANCE_SECONDS:
         end([process], *STOP_SIGNALS, seconds=4)
-    path.unlink(missing_ok=True)
+    else:
+        path.write_text("\n".join([str(os.getpid()), *lines[1:], ""]))
 
 
 def _make_data(place: Place, data: Path, *, initdb: Path) -> None:

@@ -4,7 +4,7 @@ import secrets
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
@@ -67,6 +67,16 @@ class Servers:
             self.halt(name)
         self._hold.release()
 
+    def remove(self) -> None:
+        """End both servers and remove the folder with all they stored."""
+        self.stop()
+        if home := read_state(self.folder).home:
+            shutil.rmtree(home)
+            if Path(home).parent != self.folder:
+                with suppress(OSError):  # not empty: somebody else's servers live there too
+                    Path(home).parent.rmdir()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
     def running(self) -> Addresses | None:
         """Return the addresses when both servers run, whoever started them."""
         return running_addresses(self.folder)
@@ -116,7 +126,7 @@ class Servers:
 
     def _choose_home(self) -> Path:
         outer = self.folder
-        if not self.account.can_reach(outer):
+        if not self.account.can_enter(outer):
             outer = reachable_folder(self.folder, account=self.account)
         # A new name each time: servers of a data folder that was deleted are not adopted.
         home = Path(tempfile.mkdtemp(prefix="servers-", dir=outer))
@@ -155,10 +165,7 @@ def throwaway(*, durable: bool = True) -> Iterator[Addresses]:
     try:
         yield servers.start()
     finally:
-        servers.stop()
-        if home := read_state(folder).home:
-            shutil.rmtree(home, ignore_errors=True)
-        shutil.rmtree(folder)
+        servers.remove()
 
 
 def _addresses(folder: Path) -> Addresses:
