@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from decimal import Decimal
 from typing import Literal
 
@@ -11,10 +10,11 @@ from reliability.claim.body import JsonValue, pointer
 from reliability.claim.exponents import exponent
 from reliability.claim.signatures.clock import instant
 from reliability.claim.signatures.identity import identity_key
+from reliability.handlers import MappedOperation
 
 AMOUNT_MINOR_MAX = 2**63 - 1
 
-_CURRENCY = re.compile(r"[A-Z]{3}")
+_CURRENCY = re.compile(r"[A-Za-z]{3}")
 # 27 digits at most: Decimal would round from the 29th on.
 _AMOUNT = re.compile(r"-?[0-9]{1,18}(?:\.[0-9]{1,9})?")
 
@@ -40,28 +40,14 @@ class OperationRule:
     unless: Sequence[tuple[str, JsonValue]] = ()
 
 
-@dataclass(frozen=True)
-class MappedOperation:
-    """An operation as an event tells it.
-
-    Amount, currency and exponent are ``None`` together when the event gives no amount that
-    can be trusted to the last digit; the reference still claims the operation.
-    """
-
-    operation_class: str
-    reference: str
-    amount_minor: int | None
-    currency: str | None
-    exponent: int | None
-    occurred_at: datetime | None
-
-
 def map_operation(
     rules: Sequence[OperationRule], event_type: str, payload: JsonValue
 ) -> MappedOperation | None:
     """Find the operation of an event by the first rule that fits and finds a reference.
 
-    ``None`` means this event tells of no operation: nothing else can absorb it.
+    ``None`` means this event tells of no operation: nothing else can absorb it. Amount,
+    currency and exponent are ``None`` together where the event gives no amount that can be
+    trusted to the last digit; the reference still claims the operation.
     """
     for rule in rules:
         if not _fits(rule, event_type, payload):
@@ -97,7 +83,12 @@ def _operation(rule: OperationRule, reference: str, payload: JsonValue) -> Mappe
     if minor is None:
         currency, decimals = None, None
     return MappedOperation(
-        rule.operation_class, reference, minor, currency, decimals, occurred_at
+        operation_class=rule.operation_class,
+        reference=reference,
+        amount_minor=minor,
+        currency=currency,
+        exponent=decimals,
+        occurred_at=occurred_at,
     )
 
 
@@ -107,8 +98,9 @@ def _first(payload: JsonValue, paths: Sequence[str]) -> JsonValue:
 
 
 def _currency(value: JsonValue) -> str | None:
-    code = value.upper() if isinstance(value, str) else ""
-    return code if _CURRENCY.fullmatch(code) else None
+    if not isinstance(value, str) or not _CURRENCY.fullmatch(value):
+        return None
+    return value.upper()
 
 
 def _minor(value: JsonValue, unit: str, decimals: int) -> int | None:

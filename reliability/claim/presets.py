@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from types import MappingProxyType
 
-from reliability.claim.operations import MappedOperation, OperationRule, map_operation
+from reliability.claim.operations import OperationRule, map_operation
+from reliability.handlers import MappedOperation
 
 __all__ = [
     "PRESETS",
