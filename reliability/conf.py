@@ -38,6 +38,8 @@ class Conf:
     error_bytes_max: int = 2_000
     traceback_bytes_max: int = 16_000
     result_bytes_max: int = 65_536
+    refuse_sockets: bool = False
+    """Whether a LocalTransaction handler that opens a socket fails; always so in DEBUG."""
 
     # The door
     body_bytes_max: int = 1_048_576
@@ -59,6 +61,13 @@ class Conf:
     alert_hold: timedelta = timedelta(minutes=5)
     oldest_letter: timedelta = timedelta(hours=24)
     mails_per_hour_max: int = 30
+    """To one address; the rest wait."""
+    mails_per_pass_max: int = 200
+    mail_tries_max: int = 10
+    """With waits that double from a minute to an hour: about four hours."""
+    mail_lease: timedelta = timedelta(minutes=5)
+    """A mail claimed for longer than this without a mark is sent again, under the same id."""
+    mail_timeout: timedelta = timedelta(seconds=10)
     reconcile_every: timedelta = timedelta(minutes=15)
     prune_every: timedelta = timedelta(hours=1)
 

@@ -106,6 +106,8 @@ class Alert(models.Model):
     resolved_at = models.DateTimeField(null=True)
     value = models.BigIntegerField()
     peak = models.BigIntegerField()
+    facts: models.JSONField[dict[str, Any], dict[str, Any]] = models.JSONField(default=dict)
+    """What was seen when it opened; may name a key, so it is never mailed as it is."""
 
     class Meta:
         constraints = [
@@ -134,6 +136,8 @@ class AlertDelivery(models.Model):
     """opened, reminder 1, reminder 2, …, resolved."""
     email = models.TextField()
     value = models.BigIntegerField()
+    counted_at = models.DateTimeField()
+    """When ``value`` was counted: a mail that waited still says of which moment it speaks."""
     status = models.TextField(choices=Status, default=Status.PENDING)
     tries = models.PositiveSmallIntegerField(default=0)
     due_at = models.DateTimeField()
@@ -150,6 +154,9 @@ class AlertDelivery(models.Model):
         indexes = [
             models.Index(
                 fields=["due_at"], name="messages_due", condition=Q(status="pending")
+            ),
+            models.Index(
+                fields=["email", "-sent_at"], name="messages_sent", condition=Q(status="sent")
             ),
         ]
 

@@ -1,0 +1,121 @@
+"""One pass over every rule: count once per measure, decide per scope, move the alerts."""
+
+from __future__ import annotations
+
+import logging
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from itertools import groupby
+
+from django.db import DatabaseError, transaction
+from django.utils import timezone
+
+from reliability.alerts.measures import MEASURES, Values
+from reliability.alerts.moves import LIVE, Look, Move, move
+from reliability.models import Alert, AlertRule, Run, Tenant
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluated:
+    """How many alerts one pass moved, and which measures could not be read."""
+
+    held: int = 0
+    dropped: int = 0
+    opened: int = 0
+    reminded: int = 0
+    resolved: int = 0
+    failed: tuple[str, ...] = ()
+
+
+def evaluate(trigger: str) -> Evaluated:
+    """Look at every enabled rule once, at one moment, and record the pass as a run.
+
+    ``trigger`` is a ``Run.Trigger``. Mails are only written down here; ``deliver`` sends them.
+    A measure the database could not answer is named in ``failed``, its alerts keep their state.
+    Two passes at once are harmless.
+    """
+    now, by = timezone.now(), Run.Trigger(trigger)
+    moves: Counter[Move] = Counter()
+    failed: list[str] = []
+    _end_those_of_disabled_rules(now)
+    for (tenant, measure), rules in _rules_by_measure():
+        try:
+            moves += _evaluate(tenant, measure, rules=rules, now=now)
+        except DatabaseError:
+            logger.exception(
+                "measure_failed", extra={"measure": measure, "tenant": tenant.slug}
+            )
+            failed.append(f"{tenant.slug}: {measure}")
+    evaluated = Evaluated(
+        held=moves["held"],
+        dropped=moves["dropped"],
+        opened=moves["opened"],
+        reminded=moves["reminded"],
+        resolved=moves["resolved"],
+        failed=tuple(failed),
+    )
+    _record(evaluated, by, now)
+    return evaluated
+
+
+def _rules_by_measure() -> Iterator[tuple[tuple[Tenant, str], list[AlertRule]]]:
+    rules = AlertRule.objects.filter(enabled=True).select_related("tenant")
+    in_order = rules.order_by("tenant_id", "measure", "pk")
+    for of, group in groupby(in_order, key=lambda rule: (rule.tenant, rule.measure)):
+        yield of, list(group)
+
+
+@transaction.atomic
+def _evaluate(
+    tenant: Tenant, measure: str, *, rules: list[AlertRule], now: datetime
+) -> Counter[Move]:
+    """Move all alerts of one measure, and what they owe, in one transaction."""
+    values = MEASURES[measure](tenant, now)
+    living = Alert.objects.filter(rule__in=rules, status__in=LIVE)
+    at = {(alert.rule_id, alert.source_id): alert for alert in living}
+    moves: Counter[Move] = Counter()
+    for rule in rules:
+        known = {source_id for rule_id, source_id in at if rule_id == rule.pk}
+        for source_id in _scopes(rule, values, known):
+            alert, value = at.get((rule.pk, source_id)), values.get(source_id, 0)
+            look = Look(rule=rule, source_id=source_id, alert=alert, value=value, now=now)
+            moves[done := move(look)] += 1
+            _log(done, look)
+    return moves
+
+
+def _scopes(rule: AlertRule, values: Values, known: set[int | None]) -> list[int | None]:
+    """Where the rule looks, in one order for all evaluators, so that none waits for another twice."""
+    measured = {s for s in values if s is None or rule.source_id in {None, s}}
+    return sorted(measured | known, key=lambda source_id: source_id or 0)
+
+
+def _end_those_of_disabled_rules(now: datetime) -> None:
+    """A rule switched off takes its alerts along, without a mail: nobody measured them low."""
+    for status, end in (
+        (Alert.Status.PENDING, Alert.Status.DROPPED),
+        (Alert.Status.OPEN, Alert.Status.RESOLVED),
+    ):
+        of_disabled = Alert.objects.filter(rule__in=AlertRule.objects.filter(enabled=False))
+        of_disabled.filter(status=status).update(status=end, resolved_at=now)
+
+
+def _log(done: Move, look: Look) -> None:
+    if done != "nothing":
+        facts = {"rule_id": look.rule.pk, "source_id": look.source_id, "value": look.value}
+        logger.info("alert_%s", done, extra=facts)
+
+
+def _record(evaluated: Evaluated, by: Run.Trigger, now: datetime) -> None:
+    Run.objects.create(
+        job="alerts",
+        trigger=by,
+        started_at=now,
+        ended_at=timezone.now(),
+        ok=not evaluated.failed,
+        facts=asdict(evaluated),
+    )

@@ -1,0 +1,114 @@
+"""An alert's mail: one link first, then counts, the owner and times; never a payload or a key."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import timedelta
+from urllib.parse import urlencode, urlsplit
+
+from django.conf import settings
+from django.core.mail import EmailMessage
+from django.template.loader import render_to_string
+
+from reliability.alerts.wording import at, headline, one_line, spoken, the_rule, why_open
+from reliability.conf import conf
+from reliability.models import Alert, AlertDelivery, AlertRule
+
+Measure = AlertRule.Measure
+PREFIX = "[Reliability]"
+PAGES = {
+    Measure.OPEN_LETTERS: "/dead-letters/",
+    Measure.OLDEST_LETTER: "/dead-letters/",
+    Measure.STATEMENT: "/reports/",
+}
+FILTERED_BY_SOURCE = "/dead-letters/"
+Fact = tuple[str, str]
+
+
+def compose(owed: AlertDelivery, *, waiting: int) -> EmailMessage:
+    """Return the mail of one delivery; ``waiting`` more to its address are over the hour's limit.
+
+    Reads ``alert``, its ``rule``, ``source`` and ``tenant``. The ``Message-ID`` depends on alert,
+    occasion and address alone: a mail that is sent again after a crash is recognised as one.
+    """
+    alert, said = owed.alert, headline_of(owed)
+    word = owed.occasion.partition(" ")[0]
+    context = {
+        "said": said,
+        "link": link(alert),
+        "rule": the_rule(alert.rule),
+        "facts": list(_facts(owed)),
+        "remind": spoken(timedelta(seconds=alert.rule.remind_seconds)),
+        "reminds": alert.rule.remind_seconds > 0,
+        "alerts": url("/alerts/"),
+        "waiting": waiting,
+        "per_hour": conf().mails_per_hour_max,
+    }
+    return EmailMessage(
+        subject=subject(owed),
+        body=render_to_string(f"console/alerts/mail/{word}.txt", context),
+        to=[owed.email],
+        headers={
+            "Message-ID": message_id(owed),
+            "Auto-Submitted": "auto-generated",  # RFC 3834: no absence notes in return
+            "X-Reliability-Alert": str(alert.public_id),
+            "X-Reliability-Count": str(owed.value),
+        },
+    )
+
+
+def subject(owed: AlertDelivery) -> str:
+    """Say in one line what the mail is about."""
+    said, rule = headline_of(owed), owed.alert.rule
+    match owed.occasion.split():
+        case ["reminder", number]:
+            return f"{PREFIX} Reminder {number}: {said} ({why_open(rule, owed.value)})"
+        case ["resolved"]:
+            return f"{PREFIX} Resolved: {said}"
+        case _:
+            return f"{PREFIX} {said} ({why_open(rule, owed.value)})"
+
+
+def headline_of(owed: AlertDelivery) -> str:
+    """Say what stood where when the mail's value was counted."""
+    source = owed.alert.source
+    scope = one_line(source.slug if source else owed.alert.tenant.name)
+    return headline(owed.alert.rule.measure, owed.value, scope)
+
+
+def link(alert: Alert) -> str:
+    """Return the page that lists the rows behind the alert's number."""
+    page = PAGES.get(Measure(alert.rule.measure), "/")
+    if page == FILTERED_BY_SOURCE and alert.source:
+        page += "?" + urlencode({"source": alert.source.slug})
+    return url(page)
+
+
+def url(path: str) -> str:
+    """Return an address of this deployment's own console; no other host is ever linked."""
+    return f"{getattr(settings, 'RELIABILITY_BASE_URL', '').rstrip('/')}{path}"
+
+
+def message_id(owed: AlertDelivery) -> str:
+    """Return the same id for the same alert, occasion and address, whoever sends it."""
+    said = f"{owed.alert.public_id}|{owed.occasion}|{owed.email}"
+    host = urlsplit(url("/")).hostname or "reliability.invalid"
+    return f"<{hashlib.sha256(said.encode()).hexdigest()[:40]}@{host}>"
+
+
+def _facts(owed: AlertDelivery) -> Iterator[Fact]:
+    alert = owed.alert
+    zone = alert.source.zone if alert.source else "UTC"
+    yield "Tenant", one_line(alert.tenant.name)
+    yield "Rule", one_line(alert.rule.name)
+    yield "Owner", one_line(alert.rule.owner) or "nobody yet"
+    if owed.occasion == "opened" and (new := alert.facts.get("last_hour")) is not None:
+        yield "What changed", f"{new} of them came in the last hour"
+    if owed.occasion != "opened" and alert.rule.measure == Measure.OPEN_LETTERS:
+        yield "Peak", str(alert.peak)
+    yield "High since", at(alert.since, zone)
+    if alert.opened_at and owed.occasion != "opened":
+        yield "Opened", at(alert.opened_at, zone)
+        yield "Open for", spoken(owed.counted_at - alert.opened_at)
+    yield "Counted", at(owed.counted_at, zone)

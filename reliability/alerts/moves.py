@@ -1,0 +1,188 @@
+"""How an alert moves: one guarded statement each, and the mails it owes in the same transaction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal, assert_never
+
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q
+from django.db.models.functions import Greatest
+
+from reliability.alerts.measures import facts_of
+from reliability.alerts.rules import (
+    Drop,
+    Firing,
+    Hold,
+    Levels,
+    Open,
+    Pending,
+    Quiet,
+    Remind,
+    Resolve,
+    State,
+    Stay,
+    Verdict,
+    decide,
+)
+from reliability.models import Alert, AlertDelivery, AlertRule
+
+Move = Literal["nothing", "held", "dropped", "opened", "reminded", "resolved"]
+LIVE = (Alert.Status.PENDING, Alert.Status.OPEN)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """One look of one rule at one scope: the value now, and the alert that lives there."""
+
+    rule: AlertRule
+    source_id: int | None
+    alert: Alert | None
+    value: int
+    now: datetime
+
+    def verdict(self) -> Verdict:
+        """Return what the rule says of it."""
+        state = state_of(self.alert)
+        return decide(levels_of(self.rule), state, value=self.value, now=self.now)
+
+
+def levels_of(rule: AlertRule) -> Levels:
+    """Read a rule's row."""
+    return Levels(
+        high=rule.high,
+        low=rule.low,
+        hold=timedelta(seconds=rule.hold_seconds),
+        remind=timedelta(seconds=rule.remind_seconds),
+    )
+
+
+def state_of(alert: Alert | None) -> State:
+    """Read a living alert's row; ``None`` is quiet."""
+    if alert is None:
+        return Quiet()
+    if alert.opened_at is None:
+        return Pending(alert.since)
+    return Firing(alert.opened_at, alert.reminded_at)
+
+
+def move(look: Look) -> Move:
+    """Apply the verdict in the caller's transaction; another evaluator's move makes it nothing."""
+    match look.verdict():
+        case Hold(since):
+            done = _hold(look, since)
+        case Open():
+            done = _open(look)
+        case Remind():
+            done = _remind(look)
+        case Resolve():
+            done = _resolve(look)
+        case Drop():
+            done = _drop(look)
+        case Stay():
+            done = _keep(look)
+        case never:
+            assert_never(never)
+    return done
+
+
+def _hold(look: Look, since: datetime) -> Move:
+    """Begin to wait. The unique index lets one of two evaluators in."""
+    try:
+        with transaction.atomic():
+            Alert.objects.create(
+                tenant_id=look.rule.tenant_id,
+                rule=look.rule,
+                source_id=look.source_id,
+                status=Alert.Status.PENDING,
+                since=since,
+                value=look.value,
+                peak=look.value,
+            )
+    except IntegrityError:
+        return "nothing"
+    return "held"
+
+
+def _open(look: Look) -> Move:
+    since = look.alert.since if look.alert else look.now
+    if look.alert is None and _hold(look, since) == "nothing":
+        return "nothing"
+    scope = Alert.objects.filter(Q(source=look.source_id), rule=look.rule)
+    opened = scope.filter(status=Alert.Status.PENDING, since=since).update(
+        status=Alert.Status.OPEN,
+        opened_at=look.now,
+        value=look.value,
+        peak=Greatest(F("peak"), look.value),
+    )
+    if not opened:
+        return "nothing"
+    alert = scope.select_related("rule").get(status=Alert.Status.OPEN)
+    Alert.objects.filter(pk=alert.pk).update(facts=facts_of(alert, look.now))
+    _owe(alert, "opened", look)
+    return "opened"
+
+
+def _remind(look: Look) -> Move:
+    alert = _living(look)
+    told = Alert.objects.filter(
+        pk=alert.pk, status=Alert.Status.OPEN, reminded_at=alert.reminded_at
+    ).update(reminded_at=look.now, value=look.value, peak=Greatest(F("peak"), look.value))
+    if not told:
+        return "nothing"
+    earlier = alert.deliveries.filter(occasion__startswith="reminder")
+    number = earlier.values("occasion").distinct().count() + 1
+    _owe(alert, f"reminder {number}", look)
+    return "reminded"
+
+
+def _resolve(look: Look) -> Move:
+    alert = _living(look)
+    resolved = Alert.objects.filter(pk=alert.pk, status=Alert.Status.OPEN).update(
+        status=Alert.Status.RESOLVED, resolved_at=look.now, value=look.value
+    )
+    if not resolved:
+        return "nothing"
+    _owe(alert, "resolved", look)
+    return "resolved"
+
+
+def _drop(look: Look) -> Move:
+    alert = _living(look)
+    dropped = Alert.objects.filter(
+        pk=alert.pk, status=Alert.Status.PENDING, since=alert.since
+    ).update(status=Alert.Status.DROPPED, resolved_at=look.now, value=look.value)
+    return "dropped" if dropped else "nothing"
+
+
+def _keep(look: Look) -> Move:
+    if look.alert and look.alert.value != look.value:
+        Alert.objects.filter(pk=look.alert.pk, status=look.alert.status).update(
+            value=look.value, peak=Greatest(F("peak"), look.value)
+        )
+    return "nothing"
+
+
+def _living(look: Look) -> Alert:
+    assert look.alert is not None, (
+        "only a living alert can be reminded of, resolved or dropped"
+    )
+    return look.alert
+
+
+def _owe(alert: Alert, occasion: str, look: Look) -> None:
+    """Write one mail per address into the outbox; the same occasion is owed once."""
+    owed = [
+        AlertDelivery(
+            tenant_id=alert.tenant_id,
+            alert=alert,
+            occasion=occasion,
+            email=email,
+            value=look.value,
+            counted_at=look.now,
+            due_at=look.now,
+        )
+        for email in dict.fromkeys(look.rule.emails)
+    ]
+    AlertDelivery.objects.bulk_create(owed, ignore_conflicts=True)
