@@ -67,9 +67,12 @@ ALTER TABLE reliability_processedkey ADD CONSTRAINT key_is_1_to_255_plain_bytes
     CHECK (octet_length(key) BETWEEN 1 AND 255 AND key !~ '[\\x01-\\x1f\\x7f]');
 ALTER TABLE reliability_operation ADD CONSTRAINT reference_is_1_to_255_bytes
     CHECK (octet_length(reference) BETWEEN 1 AND 255);
+ALTER TABLE reliability_operation ADD CONSTRAINT operation_belongs_to_its_key
+    FOREIGN KEY (key_id) REFERENCES reliability_processedkey (id) NOT DEFERRABLE;
 """
 
 UNKEYS = """
+ALTER TABLE reliability_operation DROP CONSTRAINT operation_belongs_to_its_key;
 ALTER TABLE reliability_processedkey DROP CONSTRAINT key_is_1_to_255_plain_bytes;
 ALTER TABLE reliability_operation DROP CONSTRAINT reference_is_1_to_255_bytes;
 """

@@ -1,6 +1,6 @@
 """Every table of the product, one file per noun. One app, one migration history."""
 
-from reliability.models.claim import Body, Delivery, Operation, ProcessedKey, Receipt
+from reliability.models.claim import Body, Delivery, Operation, ProcessedKey, Receipt, Refusal
 from reliability.models.discrepancy import Discrepancy
 from reliability.models.source import Membership, Source, SourceSecret, Tenant
 from reliability.models.statement import Artefact, Report, Statement, StatementLine, Verdict
@@ -23,6 +23,7 @@ __all__ = [
     "Operation",
     "ProcessedKey",
     "Receipt",
+    "Refusal",
     "Report",
     "Run",
     "Source",

@@ -71,8 +71,9 @@ class Operation(models.Model):
     operation_class = models.TextField()
     reference = columns.key_text()
     key = models.OneToOneField(
-        ProcessedKey, on_delete=models.PROTECT, related_name="operation"
+        ProcessedKey, on_delete=models.PROTECT, db_constraint=False, related_name="operation"
     )
+    """Constrained by migration 0002, at the statement's end: see sql/claim_events.sql."""
     amount_minor = models.BigIntegerField(null=True)
     currency = models.CharField(max_length=3, null=True)
     exponent = models.SmallIntegerField(null=True)
@@ -104,10 +105,17 @@ class Body(models.Model):
     sha256 = models.BinaryField(max_length=32)
     first = models.BooleanField(default=True, db_default=True)
     """The bytes the job works on; later, different bytes of the same key are kept beside it."""
+    replayable = models.BooleanField(default=False, db_default=False)
+    """Its identity lay outside the signature: the same bytes could be sent under a new one."""
     created_at = models.DateTimeField()
 
     class Meta:
-        indexes = [models.Index(fields=["created_at"], name="bodies_by_age")]
+        indexes = [
+            models.Index(fields=["created_at"], name="bodies_by_age"),
+            models.Index(
+                fields=["sha256"], name="bodies_replayable", condition=Q(replayable=True)
+            ),
+        ]
 
 
 class Delivery(models.Model):
@@ -161,3 +169,26 @@ class Receipt(models.Model):
     )
     """For a conflict: what this delivery claimed, where the first claim differs."""
     at = models.DateTimeField()
+
+
+class Refusal(models.Model):
+    """Requests the door turned away, counted by reason and hour; their bodies are not kept."""
+
+    tenant = columns.tenant()
+    source = models.ForeignKey(
+        "reliability.Source", on_delete=models.CASCADE, related_name="refusals"
+    )
+    reason = models.CharField(max_length=120)
+    hour = models.DateTimeField()
+    count = models.PositiveBigIntegerField()
+    last_at = models.DateTimeField()
+    last_size_bytes = models.PositiveBigIntegerField()
+    last_sha256 = models.BinaryField(max_length=32)
+    last_peer = models.GenericIPAddressField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(
+                fields=["source", "reason", "hour"], name="one_counter_per_reason_and_hour"
+            ),
+        ]

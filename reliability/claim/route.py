@@ -1,0 +1,97 @@
+"""Which kind of work an authenticated event is, and which operation it tells of."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import uuid4
+
+from reliability.claim.accept import Asked, Outcome
+from reliability.claim.body import Unparseable, load
+from reliability.claim.door import Door
+from reliability.claim.presets import map_operation
+from reliability.claim.signatures import Identity, Unreadable
+from reliability.conf import conf
+from reliability.handlers import MappedOperation, find
+from reliability.models import Job
+
+KEPT_HEADERS = frozenset({"content-type", "user-agent", "x-github-event", "x-github-delivery"})
+HEADER_BYTES_MAX = 500
+
+
+def route(
+    entry: Door,
+    found: Sequence[Identity] | Unreadable,
+    *,
+    body: bytes,
+    headers: Mapping[str, str],
+    now: datetime,
+) -> list[Asked]:
+    """Turn what a delivery carries into events that ask to be taken in.
+
+    Nothing authenticated is turned away: what cannot be read, named or routed is taken in as a
+    dead letter, its bytes kept. Signature headers, cookies and credentials are not kept.
+    """
+    kept = {
+        name.lower(): value[:HEADER_BYTES_MAX]
+        for name, value in headers.items()
+        if name.lower() in KEPT_HEADERS
+    }
+    if isinstance(found, Unreadable):
+        return [_nameless(entry, found, body, kept)]
+    return [_event(entry, identity, body, kept, now) for identity in found]
+
+
+def _nameless(entry: Door, why: Unreadable, body: bytes, headers: dict[str, str]) -> Asked:
+    return Asked(
+        key=f"delivery:{uuid4()}",
+        kind=entry.scheme.name,
+        body=body,
+        headers=headers,
+        buried=("unparseable", why.reason),
+    )
+
+
+def _event(
+    entry: Door, identity: Identity, whole: bytes, headers: dict[str, str], now: datetime
+) -> Asked:
+    body = whole if identity.payload is None else identity.payload
+    routed = entry.source.routes.get(identity.event_type)
+    kind = routed or f"{entry.scheme.name}.{identity.event_type}".rstrip(".")
+    declared = find(kind)
+    buried: tuple[Outcome, str] | None = None
+    operation: MappedOperation | None = None
+    try:
+        operation = map_operation(entry.operations, identity.event_type, load(body))
+    except Unparseable as error:
+        buried = ("unparseable", error.reason)
+    else:
+        buried = _unwanted(entry, identity, known=bool(declared or routed), now=now)
+    return Asked(
+        key=identity.key,
+        kind=kind,
+        body=body,
+        queue=declared.queue if declared else "outside",
+        operation=operation,
+        occurred_at=identity.occurred_at,
+        headers=headers,
+        replayable=not entry.scheme.identity_is_signed(entry.source.options),
+        held=_hold(entry, known=declared is not None) if buried is None else "",
+        buried=buried,
+    )
+
+
+def _unwanted(
+    entry: Door, identity: Identity, *, known: bool, now: datetime
+) -> tuple[Outcome, str] | None:
+    """Say why an event with a name is dead at the door, or ``None``."""
+    if not known:
+        what = identity.event_type or "an event without a type"
+        return ("unroutable", f"no handler and no route for {what} from {entry.source.slug}")
+    if identity.occurred_at and identity.occurred_at < now - conf().retention:
+        return ("expired", f"too old to judge: it is older than {conf().retention.days} days")
+    return None
+
+
+def _hold(entry: Door, *, known: bool) -> str:
+    if entry.source.paused_at:
+        return Job.Hold.PAUSED
+    return Job.Hold.NONE if known else Job.Hold.KIND_UNKNOWN

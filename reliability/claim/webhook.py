@@ -1,0 +1,169 @@
+"""The HTTP door: authenticated and stored means 2xx, and nothing before it is committed."""
+
+import hashlib
+import ipaddress
+import logging
+from datetime import datetime
+from http import HTTPStatus
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_not_required
+from django.core.exceptions import RequestDataTooBig
+from django.db import DatabaseError
+from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+
+from reliability.claim import refusals
+from reliability.claim.accept import Asked, Delivered, Fate, claim
+from reliability.claim.door import Door, door
+from reliability.claim.route import route
+from reliability.claim.signatures import Refused, Verified, identities, verify
+from reliability.errors import TryAgain
+from reliability.models import Receipt
+
+logger = logging.getLogger(__name__)
+
+TRIES = 3
+LENGTH_DIGITS_MAX = 12
+
+
+@csrf_exempt
+@login_not_required
+def receive(request: HttpRequest, token: str) -> HttpResponse:
+    """Answer one delivery. The token alone decides tenant and source; nothing in the body does."""
+    try:
+        return _receive(request, token)
+    except (DatabaseError, TryAgain):
+        logger.warning("door_unavailable")
+        return _unavailable()
+
+
+def _receive(request: HttpRequest, token: str) -> HttpResponse:
+    if request.method != "POST":
+        return _say(HTTPStatus.METHOD_NOT_ALLOWED, "send a POST", Allow="POST")
+    entry = door(token)
+    if entry is None:
+        return _say(HTTPStatus.NOT_FOUND, "unknown endpoint")
+    body = _unreadable(request, entry) or _read(request, entry)
+    return body if isinstance(body, HttpResponse) else _judge(request, entry, body)
+
+
+def _unreadable(request: HttpRequest, entry: Door) -> HttpResponse | None:
+    """Refuse by the headers alone what cannot be read whole, byte for byte."""
+    encoding = request.headers.get("Content-Encoding", "").strip().lower()
+    if encoding not in {"", "identity"}:
+        return _say(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body uncompressed")
+    length = request.headers.get("Content-Length", "").strip()
+    if not length:
+        return _say(HTTPStatus.LENGTH_REQUIRED, "send a Content-Length")
+    if not (length.isascii() and length.isdigit()):
+        return _say(HTTPStatus.BAD_REQUEST, "the Content-Length is not a number")
+    if len(length) > LENGTH_DIGITS_MAX or int(length) > entry.body_bytes_max:
+        return _say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body too large")
+    return None
+
+
+def _read(request: HttpRequest, entry: Door) -> bytes | HttpResponse:
+    """Read the raw bytes, before anything touches POST or FILES."""
+    try:
+        body = request.body
+    except RequestDataTooBig:
+        return _say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body too large")
+    except UnreadablePostError:
+        return _say(HTTPStatus.BAD_REQUEST, "body ended early")
+    if len(body) > entry.body_bytes_max:
+        return _say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body too large")
+    return body
+
+
+def _judge(request: HttpRequest, entry: Door, body: bytes) -> HttpResponse:
+    now = timezone.now()
+    peer = _peer(request)
+    verdict = verify(
+        entry.scheme.name,
+        body=body,
+        headers=request.headers,
+        secrets=[text for _, text in entry.secrets],
+        url=f"{settings.RELIABILITY_BASE_URL}{request.path}",
+        now=now,
+        options=entry.source.options,
+    )
+    if isinstance(verdict, Refused):
+        refusals.count(entry.source, verdict.reason, body=body, peer=peer)
+        logger.info(
+            "delivery_refused", extra={"source": entry.source.pk, "why": verdict.reason}
+        )
+        return _say(HTTPStatus(entry.acknowledgement.refused_status), "not authenticated")
+    delivered = _delivered(entry, verdict, body, peer)
+    fates = _claim(entry, _asked(request, entry, body, now), delivered)
+    return _acknowledge(entry, fates)
+
+
+def _delivered(entry: Door, verdict: Verified, body: bytes, peer: str | None) -> Delivered:
+    return Delivered(
+        peer=peer,
+        size_bytes=len(body),
+        sha256=hashlib.sha256(body).hexdigest(),
+        answer=entry.acknowledgement.status,
+        scheme=verdict.scheme,
+        secret_id=entry.secrets[verdict.secret_index][0],
+        verifier_version=verdict.verifier_version,
+        signed_at=verdict.signed_at,
+    )
+
+
+def _asked(request: HttpRequest, entry: Door, body: bytes, now: datetime) -> list[Asked]:
+    found = identities(
+        entry.scheme.name, body=body, headers=request.headers, options=entry.source.options
+    )
+    return route(entry, found, body=body, headers=request.headers, now=now)
+
+
+def _claim(entry: Door, asked: list[Asked], delivered: Delivered) -> list[Fate]:
+    """Claim, asking again where a concurrent delivery of the same key won a race."""
+    for _ in range(TRIES - 1):
+        try:
+            return claim(entry.source, asked, delivered=delivered)
+        except TryAgain:
+            continue
+    return claim(entry.source, asked, delivered=delivered)
+
+
+def _acknowledge(entry: Door, fates: list[Fate]) -> HttpResponse:
+    logger.info(
+        "delivery_taken",
+        extra={"source": entry.source.pk, "verdicts": [fate.verdict for fate in fates]},
+    )
+    if entry.acknowledgement.body is not None:
+        return HttpResponse(
+            entry.acknowledgement.body, status=entry.acknowledgement.status,
+            content_type="text/plain",
+        )  # fmt: skip
+    new = any(fate.verdict == Receipt.Verdict.ACCEPTED for fate in fates)
+    answer: dict[str, object] = {
+        "status": "accepted" if new else "duplicate",
+        "events": len(fates),
+    }
+    if len(fates) == 1 and not new:
+        answer |= {"state": fates[0].state, "already_applied_by": fates[0].claimant}
+    return JsonResponse(answer, status=entry.acknowledgement.status)
+
+
+def _peer(request: HttpRequest) -> str | None:
+    try:
+        return str(ipaddress.ip_address(request.META.get("REMOTE_ADDR", "").partition("%")[0]))
+    except ValueError:
+        return None
+
+
+def _say(status: HTTPStatus, why: str, **headers: str) -> HttpResponse:
+    return JsonResponse({"error": why}, status=status, headers=headers)
+
+
+def _unavailable() -> HttpResponse:
+    return JsonResponse(
+        {"error": "try again"},
+        status=HTTPStatus.SERVICE_UNAVAILABLE,
+        headers={"Retry-After": "5"},
+    )

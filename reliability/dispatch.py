@@ -1,0 +1,77 @@
+"""The doorbell: the only module that talks to the broker, which may lose whatever it is told."""
+
+import logging
+import threading
+import time
+from dataclasses import dataclass, field
+
+from celery import current_app
+from django.db import transaction
+from kombu.exceptions import OperationalError
+
+from reliability.sql import database
+
+logger = logging.getLogger(__name__)
+
+DRAIN = "reliability.drain"
+AGAIN_AFTER = 0.005
+BREAK_FIRST, BREAK_MAX = 0.5, 5.0
+
+
+def ring_on_commit(queue: str) -> None:
+    """Ring once the surrounding transaction has committed; at once where there is none."""
+    transaction.on_commit(lambda: ring(queue), using=database().alias, robust=True)
+
+
+def ring(queue: str) -> None:
+    """Tell a worker to look at ``queue`` now. Carries no job; a broker that is down is no error.
+
+    Bells of one process are coalesced: the first rings at once, all that follow within 5 ms ring
+    once more together.
+    """
+    _bell.ring(queue)
+
+
+@dataclass
+class _Bell:
+    """Coalesces rings, and stops trying for a moment after the broker failed."""
+
+    lock: threading.Lock = field(default_factory=threading.Lock)
+    ringing: dict[str, bool] = field(default_factory=dict)
+    """Queue to whether somebody rang again since the last bell went out."""
+    silent_until: float = 0.0
+    silence: float = BREAK_FIRST
+
+    def ring(self, queue: str) -> None:
+        with self.lock:
+            if queue in self.ringing:
+                self.ringing[queue] = True
+                return
+            self.ringing[queue] = False
+        self._send(queue)
+        timer = threading.Timer(AGAIN_AFTER, self._settle, [queue])
+        timer.daemon = True
+        timer.start()
+
+    def _settle(self, queue: str) -> None:
+        with self.lock:
+            again = self.ringing.pop(queue, False)
+        if again:
+            self._send(queue)
+
+    def _send(self, queue: str) -> None:
+        if time.monotonic() < self.silent_until:
+            return
+        try:
+            current_app.send_task(
+                DRAIN, args=[queue], queue=queue, retry=False, ignore_result=True
+            )
+        except (OperationalError, OSError):
+            self.silent_until = time.monotonic() + self.silence
+            self.silence = min(self.silence * 2, BREAK_MAX)
+            logger.warning("bell_lost", extra={"queue": queue})
+        else:
+            self.silence = BREAK_FIRST
+
+
+_bell = _Bell()

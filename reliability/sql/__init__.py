@@ -1,0 +1,46 @@
+"""Statements the ORM cannot say in one round trip: one file each, named for what it does."""
+
+from functools import cache
+from importlib import resources
+from typing import Any, TypeVar
+
+import psycopg
+from django.db import connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg.rows import class_row
+
+from reliability.models import Job
+
+Row = TypeVar("Row")
+
+
+@cache
+def statement(name: str) -> str:
+    """Return the text of ``sql/<name>.sql``."""
+    return resources.files(__name__).joinpath(f"{name}.sql").read_text(encoding="utf-8")
+
+
+def database() -> BaseDatabaseWrapper:
+    """Return this thread's connection to the database that holds the engine's tables."""
+    return connections[router.db_for_write(Job)]
+
+
+def rows(name: str, into: type[Row], /, **params: Any) -> list[Row]:
+    """Run the named statement in the current transaction; each row becomes an ``into``.
+
+    Parameters are bound by the server. Errors are Django's own database errors.
+    """
+    wrapper = database()
+    wrapper.ensure_connection()
+    raw: psycopg.Connection[Any] = wrapper.connection
+    with wrapper.wrap_database_errors, raw.cursor(row_factory=class_row(into)) as cursor:
+        cursor.execute(statement(name).encode(), params)
+        return cursor.fetchall()
+
+
+def command(text: str) -> None:
+    """Send commands that take no parameters and return nothing, in one round trip."""
+    wrapper = database()
+    wrapper.ensure_connection()
+    with wrapper.wrap_database_errors:
+        wrapper.connection.execute(text)

@@ -1,0 +1,5 @@
+-- Read the database's clock.
+--
+-- -> now
+
+SELECT clock_timestamp() AS now

@@ -1,0 +1,123 @@
+"""Celery's door: each task is one call, the rules live below; and the worker parent's watch."""
+
+import logging
+import multiprocessing
+import os
+import signal
+import threading
+from typing import Any
+
+import billiard
+from celery import shared_task
+from celery.signals import worker_init, worker_process_init, worker_ready, worker_shutting_down
+from django.core.checks import ERROR, run_checks
+from django.db import DatabaseError, close_old_connections
+from django.utils import timezone
+
+from reliability import dispatch
+from reliability.alerts import deliver, evaluate
+from reliability.conf import conf
+from reliability.models import Run
+from reliability.reconcile import plan
+from reliability.sweep import last_good, prune, sweep
+from reliability.work import attempt, drain
+from reliability.work.rescue import due_queues
+
+logger = logging.getLogger(__name__)
+
+
+@shared_task(name=dispatch.DRAIN, ignore_result=True)
+def run_drain(queue: str) -> None:
+    """Answer a bell. Carries no job, so that a repeated, lost or forged one does no harm."""
+    if queue in drain.QUEUES:
+        drain.drain(queue)
+
+
+@shared_task(name="reliability.tick_sweep", ignore_result=True)
+def tick_sweep() -> None:
+    sweep(Run.Trigger.BEAT)
+
+
+@shared_task(name="reliability.tick_alerts", ignore_result=True)
+def tick_alerts() -> None:
+    evaluate(Run.Trigger.BEAT)
+    deliver()
+
+
+@shared_task(name="reliability.tick_reconcile", ignore_result=True)
+def tick_reconcile() -> None:
+    plan(Run.Trigger.BEAT)
+
+
+@shared_task(name="reliability.tick_prune", ignore_result=True)
+def tick_prune() -> None:
+    prune(Run.Trigger.BEAT)
+
+
+# Start: a worker that cannot keep the promise does not start.
+
+
+@worker_init.connect
+def refuse_bad_settings(**_: Any) -> None:
+    """End the worker, with one line a fault, where the system checks find an error."""
+    found = [message for message in run_checks() if message.level >= ERROR]
+    for message in found:
+        logger.error("refused: %s %s (%s)", message.msg, message.hint or "", message.id)
+    if found:
+        raise SystemExit(1)
+
+
+# Stop: a flag all children see, so that nothing more starts; then a nudge for what still runs.
+
+_stopping = multiprocessing.get_context("fork").Value("b", 0, lock=False)
+
+
+@worker_process_init.connect
+def watch_the_flag(**_: Any) -> None:
+    """Let this child see the shutdown, and let SIGALRM end a handler but never the process."""
+    attempt.stopping = lambda: bool(_stopping.value)
+    signal.signal(signal.SIGALRM, attempt.interrupt)
+
+
+@worker_shutting_down.connect
+def stop_children(**_: Any) -> None:
+    """Stop new starts at once; handlers that outlast the grace get ``JobInterrupted``."""
+    _stopping.value = 1
+    nudge = threading.Timer(conf().shutdown_grace.total_seconds(), _interrupt_children)
+    nudge.daemon = True
+    nudge.start()
+
+
+def _interrupt_children() -> None:
+    for child in billiard.active_children():
+        os.kill(child.pid, signal.SIGALRM)
+
+
+# Watch: bells get lost and nobody rings for a retry that becomes due; the parent looks.
+
+
+@worker_ready.connect
+def watch_the_queues(sender: Any, **_: Any) -> None:
+    """Start the parent's watch in workers that drain; the one that ticks needs none."""
+    if set(drain.QUEUES) & set(sender.app.amqp.queues.consume_from):
+        threading.Thread(target=_watch, name="watch", daemon=True).start()
+
+
+def _watch() -> None:
+    pause = threading.Event()
+    while not _stopping.value:
+        try:
+            _look()
+        except DatabaseError:
+            logger.warning("watch_without_database")
+            close_old_connections()
+        pause.wait(conf().poll_every.total_seconds())
+
+
+def _look() -> None:
+    """Ring for due jobs; sweep where beat has not for too long (the last good pass decides)."""
+    for queue in due_queues():
+        dispatch.ring(queue)
+    last = last_good()
+    if last is None or timezone.now() - last > conf().sweep_late_after:
+        sweep(Run.Trigger.WORKER)

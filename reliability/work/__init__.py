@@ -1,0 +1,1 @@
+"""A job's life: lease, attempt, retry, dead letter. Only this package moves a job."""

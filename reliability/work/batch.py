@@ -1,0 +1,198 @@
+"""The safe default mode: many local jobs in one transaction, each in a savepoint of its own."""
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from django.db import Error as DatabaseError
+from django.db import transaction
+from django.utils import timezone
+
+from reliability import sql
+from reliability.conf import conf
+from reliability.errors import LeaseLost
+from reliability.handlers import Event, Kind, find
+from reliability.models import Job
+from reliability.work import attempt as attempts
+from reliability.work.attempt import attempt
+from reliability.work.lease import Leased, events
+from reliability.work.settle import Done, Failed, fail, finish, release
+
+logger = logging.getLogger(__name__)
+
+CHECK_NOW = "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED"
+"""Without it one bad foreign key would fail the whole batch at its COMMIT."""
+
+
+@dataclass(frozen=True)
+class Ready:
+    """A leased job with everything a start of it needs."""
+
+    job: Leased
+    kind: Kind
+    event: Event
+    own_job: bool
+
+
+@dataclass
+class _Batch:
+    done: list[Done] = field(default_factory=list)
+    failed: list[Failed] = field(default_factory=list)
+
+
+def prepare(leased: Sequence[Leased]) -> list[Ready]:
+    """Pair leased jobs with their handlers; what this process has no handler for is held."""
+    loaded = events(leased)
+    ready = []
+    for job in leased:
+        kind = find(job.kind)
+        if kind is None or job.id not in loaded:
+            hold_unknown(job)
+        else:
+            ready.append(Ready(job, kind, *loaded[job.id]))
+    return ready
+
+
+def hold_unknown(job: Leased) -> None:
+    """Put a job aside that no handler here knows: another deployment may; the sweep frees it."""
+    with transaction.atomic(using=sql.database().alias):
+        if release(job):
+            Job.objects.filter(pk=job.id, token=job.token, state=Job.State.READY).update(
+                held=Job.Hold.KIND_UNKNOWN
+            )
+    logger.warning("kind_unknown", extra={"job": job.id, "kind": job.kind})
+
+
+def run_batch(ready: Sequence[Ready]) -> None:
+    """Work local jobs: handlers' rows and the DONE marks commit together, in slices of 250 ms.
+
+    A failure costs its own job a savepoint. Should the common COMMIT fail, or the lease of one be
+    lost, everything is rolled back and the unfinished are run one by one.
+    """
+    left = list(ready)
+    while left and not attempts.stopping():
+        worked = _slice(left)
+        left = left[worked:]
+    for waiting in left:
+        release(waiting.job)
+
+
+def _slice(ready: Sequence[Ready]) -> int:
+    """Run as many as fit into one slice, commit, and return how many that were."""
+    batch, count = _Batch(), 0
+    try:
+        with transaction.atomic(using=sql.database().alias, durable=True):
+            until = time.monotonic() + conf().batch_time.total_seconds()
+            for waiting in ready:
+                _in_savepoint(waiting, batch)
+                count += 1
+                if time.monotonic() > until or attempts.stopping():
+                    break
+            _settle(batch)
+    except (DatabaseError, LeaseLost) as error:
+        logger.warning("batch_rerun", extra={"jobs": count, "why": type(error).__name__})
+        count = max(count, 1)
+        for waiting in _unfinished(ready[:count]):
+            run_one(waiting)
+    _tell(batch)
+    return count
+
+
+def _in_savepoint(waiting: Ready, batch: _Batch) -> None:
+    if not has_time(waiting):
+        release(waiting.job)
+        return
+    try:
+        with transaction.atomic(using=sql.database().alias):
+            done = _work(waiting)
+        batch.done.append(done)
+    except Undone as undone:
+        batch.failed.append(undone.verdict)
+
+
+class Undone(Exception):
+    """Rolls back what a failed handler wrote; ``verdict`` is what to write instead."""
+
+    def __init__(self, verdict: Failed) -> None:
+        super().__init__(verdict)
+        self.verdict = verdict
+
+
+def _work(waiting: Ready) -> Done:
+    """Run the handler in the open transaction and check its constraints; else raise ``Undone``."""
+    verdict = attempt(waiting.job, waiting.kind, waiting.event, own_job=waiting.own_job)
+    if isinstance(verdict, Failed):
+        raise Undone(verdict)
+    try:
+        sql.command(CHECK_NOW)
+    except DatabaseError as error:
+        failed = Failed(
+            waiting.job, waiting.kind, error, verdict.started_at, own_job=waiting.own_job
+        )
+        raise Undone(failed) from error
+    return verdict
+
+
+def _settle(batch: _Batch) -> None:
+    _finish_all(batch.done)
+    for failed in batch.failed:
+        fail(failed)
+
+
+def _finish_all(done: Sequence[Done]) -> None:
+    """Finish all or raise ``LeaseLost``, which rolls back the rows of the one taken over."""
+    if done and len(finish(done)) != len(done):
+        raise LeaseLost("a job was taken over while it was worked")
+
+
+def _tell(batch: _Batch) -> None:
+    if batch.done:
+        logger.info("jobs_done", extra={"jobs": len(batch.done)})
+    for failed in batch.failed:
+        logger.info(
+            "job_failed",
+            extra={"job": failed.job.id, "kind": failed.kind.name,
+                   "error": type(failed.error).__name__},
+        )  # fmt: skip
+
+
+def _unfinished(ready: Sequence[Ready]) -> list[Ready]:
+    """Re-read by token which jobs are still ours: a COMMIT that failed may have happened."""
+    sql.database().close_if_unusable_or_obsolete()
+    tokens = {waiting.job.token: waiting for waiting in ready}
+    running = Job.objects.filter(
+        pk__in=[waiting.job.id for waiting in ready],
+        token__in=tokens,
+        state=Job.State.RUNNING,
+        lease_expires_at__gt=timezone.now(),
+    )
+    return [tokens[token] for token in running.values_list("token", flat=True)]
+
+
+def run_one(waiting: Ready) -> None:
+    """Work one local job in a transaction of its own."""
+    if attempts.stopping() or not has_time(waiting):
+        release(waiting.job)
+        return
+    try:
+        with transaction.atomic(using=sql.database().alias, durable=True):
+            done = _work(waiting)
+            _finish_all([done])
+    except LeaseLost:
+        logger.warning("lease_lost", extra={"job": waiting.job.id})
+    except Undone as undone:
+        sql.database().close_if_unusable_or_obsolete()
+        fail(undone.verdict)
+        _tell(_Batch(failed=[undone.verdict]))
+    except DatabaseError:
+        for unfinished in _unfinished([waiting]):
+            release(unfinished.job)
+    else:
+        _tell(_Batch(done=[done]))
+
+
+def has_time(waiting: Ready) -> bool:
+    """No handler starts with less than its limit left on the lease."""
+    limit = waiting.kind.limit or conf().job_limit
+    return waiting.job.lease_expires_at - timezone.now() >= limit

@@ -1,0 +1,134 @@
+"""The right to work a job for a while; every write after it must show its token."""
+
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from typing import Any
+from uuid import uuid4
+
+from psycopg.types.json import Jsonb
+
+from reliability import sql
+from reliability.conf import conf
+from reliability.handlers import DownstreamKey, Event, kinds
+from reliability.models import Job
+
+
+@dataclass(frozen=True, kw_only=True)
+class Leased:
+    """One start of one job, as it was claimed."""
+
+    id: int
+    token: int
+    alone: bool
+    tenant_id: int
+    source_id: int
+    key_id: int
+    kind: str
+    round: int
+    starts: int
+    crashes: int
+    releases: int
+    round_starts: int
+    round_crashes: int
+    round_releases: int
+    started_at: datetime
+    lease_expires_at: datetime
+
+    @property
+    def failures(self) -> int:
+        """Failures of this round before this start: what is neither crash nor release."""
+        starts = self.starts - 1 - self.round_starts
+        lost = self.crashes - self.round_crashes
+        return starts - lost - (self.releases - self.round_releases)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Loaded:
+    """What a handler is given, as stored. ``raw`` is ``None`` once the body was purged."""
+
+    id: int
+    tenant: str
+    source: str
+    internal: bool
+    key: str
+    downstream_key: str
+    occurred_at: datetime | None
+    asked_by: str
+    raw: bytes | None
+    headers: Any
+
+
+@dataclass(frozen=True)
+class JobId:
+    id: int
+
+
+@cache
+def _worker(pid: int) -> str:
+    return f"{socket.gethostname()}:{pid}:{uuid4().hex[:8]}"
+
+
+def worker() -> str:
+    """Name this process: host, pid and a mark of its own, so that a reused pid is another."""
+    return _worker(os.getpid())
+
+
+def take(queue: str, *, limit: int) -> list[Leased]:
+    """Lease up to ``limit`` due jobs, in a transaction of its own; ``[]`` when there are none."""
+    return sql.rows("claim_jobs", Leased, limit=limit, **_terms(queue))
+
+
+def take_alone(queue: str) -> Leased | None:
+    """Lease one job whose worker was lost before, to run with no neighbours."""
+    found = sql.rows("claim_job_alone", Leased, **_terms(queue))
+    return found[0] if found else None
+
+
+def _terms(queue: str) -> dict[str, Any]:
+    windows = {kind.name: kind.window.total_seconds() for kind in kinds() if kind.window}
+    return {
+        "queue": queue,
+        "worker": worker(),
+        "lease": conf().lease,
+        "windows": Jsonb(windows),
+    }
+
+
+def events(leased: Sequence[Leased]) -> Mapping[int, tuple[Event, bool]]:
+    """Read the events of leased jobs: job id to (event, whether it is the host's own job)."""
+    by_id = {job.id: job for job in leased}
+    loaded = sql.rows("load_events", Loaded, ids=list(by_id))
+    return {
+        row.id: (
+            _event(row, kind=by_id[row.id].kind, failures=by_id[row.id].failures,
+                   round_=by_id[row.id].round),
+            row.internal,
+        )
+        for row in loaded
+    }  # fmt: skip
+
+
+def event_of(job: Job) -> Event:
+    """Read the event of a job that nobody is working, as ``verify`` is asked about it."""
+    [row] = sql.rows("load_events", Loaded, ids=[job.pk])
+    return _event(row, kind=job.kind, failures=0, round_=job.round)
+
+
+def _event(row: Loaded, *, kind: str, failures: int, round_: int) -> Event:
+    return Event(
+        tenant=row.tenant,
+        source=row.source,
+        key=row.key,
+        kind=kind,
+        body=bytes(row.raw or b""),
+        downstream_key=DownstreamKey(row.downstream_key),
+        headers=row.headers if isinstance(row.headers, dict) else {},
+        occurred_at=row.occurred_at,
+        asked_by=row.asked_by,
+        failures=failures,
+        round=round_,
+    )

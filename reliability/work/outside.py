@@ -1,0 +1,95 @@
+"""Kinds with outside effects: in threads, each completed alone, claimed only as they start."""
+
+import logging
+from collections.abc import Callable, Iterable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import cache
+
+from django.db import DatabaseError, transaction
+
+from reliability import sql
+from reliability.conf import conf
+from reliability.work import attempt as attempts
+from reliability.work.attempt import attempt
+from reliability.work.batch import Ready, has_time, prepare, run_one
+from reliability.work.lease import take
+from reliability.work.settle import Done, Failed, fail, finish, finish_late, intend, release
+
+logger = logging.getLogger(__name__)
+
+WAIT_SECONDS = 0.05
+"""How long a full set of threads may keep us from looking for more work or for the stop."""
+
+
+@cache
+def threads() -> ThreadPoolExecutor:
+    """Return this process's threads; each keeps one connection of its own."""
+    return ThreadPoolExecutor(conf().threads_max, thread_name_prefix="job")
+
+
+def run_outside(queue: str, goes_on: Callable[[], bool]) -> int:
+    """Start due jobs as fast as threads come free, until there are none; return how many."""
+    running: set[Future[None]] = set()
+    started, found = 0, True
+    while running or found:
+        free = conf().threads_max - len(running)
+        found = bool(free and goes_on())
+        if found:
+            leased = take(queue, limit=free)
+            running |= {threads().submit(_guarded, ready) for ready in prepare(leased)}
+            started += len(leased)
+            found = bool(leased)
+        running = _still(running)
+    return started
+
+
+def _still(running: set[Future[None]]) -> set[Future[None]]:
+    done, left = wait(running, timeout=WAIT_SECONDS, return_when=FIRST_COMPLETED)
+    _raise(done)
+    return set(left)
+
+
+def _raise(done: Iterable[Future[None]]) -> None:
+    for future in done:
+        future.result()
+
+
+def _guarded(waiting: Ready) -> None:
+    """Work one job; a database that went away leaves it to the sweep, not to a dead thread."""
+    try:
+        run_outside_one(waiting)
+    except DatabaseError:
+        logger.warning("job_left_to_the_sweep", extra={"job": waiting.job.id})
+        sql.database().close_if_unusable_or_obsolete()
+
+
+def run_outside_one(waiting: Ready) -> None:
+    """Work one job whose effect happens elsewhere, in no transaction of ours."""
+    if waiting.kind.queue == "local":
+        run_one(waiting)
+        return
+    if attempts.stopping() or not has_time(waiting):
+        release(waiting.job)
+        return
+    if waiting.kind.intends and not intend(waiting.job):
+        return
+    verdict = attempt(waiting.job, waiting.kind, waiting.event, own_job=waiting.own_job)
+    _leave_no_transaction()
+    match verdict:
+        case Done():
+            if not finish([verdict]) and not finish_late(verdict):
+                logger.warning("result_came_too_late", extra={"job": waiting.job.id})
+        case Failed():
+            fail(verdict)
+            logger.info(
+                "job_failed",
+                extra={"job": waiting.job.id, "kind": waiting.kind.name,
+                       "error": type(verdict.error).__name__},
+            )  # fmt: skip
+
+
+def _leave_no_transaction() -> None:
+    """Roll back what a handler left open, so that the verdict does not hang on it."""
+    connection = sql.database()
+    if connection.in_atomic_block or not transaction.get_autocommit(using=connection.alias):
+        connection.close()
