@@ -65,3 +65,20 @@ def test_a_prefix_ends_at_its_dot(event_type: str) -> None:
 @pytest.mark.parametrize("reference", [None, "", "a\n", 1.5, True, "r" * 256, ["r"]])
 def test_a_reference_that_cannot_be_a_key_is_no_operation(reference: object) -> None:
     assert map_operation([RULE], "pay.in", {"ref": reference}) is None  # type: ignore[dict-item]
+
+
+@pytest.mark.parametrize(("flag", "told"), [("true", True), ("1", False), ("null", False)])
+def test_a_condition_tells_true_from_one(flag: str, told: bool) -> None:  # noqa: FBT001
+    payload = load(f'{{"ref":"r","flag":{flag}}}'.encode())
+    only_if = replace(RULE, only_if=[("/flag", True)])
+    unless = replace(RULE, unless=[("/flag", True)])
+    assert (map_operation([only_if], "pay.in", payload) is not None) is told
+    assert (map_operation([unless], "pay.in", payload) is None) is told
+
+
+def test_the_first_rule_that_finds_a_reference_counts() -> None:
+    blind = replace(RULE, operation_class="blind", reference=["/nowhere"])
+    second = replace(RULE, operation_class="second")
+    mapped = map_operation([blind, second, RULE], "pay.in", {"ref": "r"})
+    assert mapped is not None
+    assert mapped.operation_class == "second"

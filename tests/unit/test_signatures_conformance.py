@@ -162,6 +162,13 @@ def test_the_previous_secret_still_verifies_and_is_named(sender: Sender) -> None
 
 
 @every_sender
+def test_of_two_fitting_secrets_the_first_is_named(sender: Sender) -> None:
+    verdict = judge(sender, sender.sent(), sender.other, sender.secret, sender.secret)
+    assert isinstance(verdict, Verified)
+    assert verdict.secret_index == 1
+
+
+@every_sender
 def test_a_foreign_secret_is_refused(sender: Sender) -> None:
     assert judge(sender, sender.sent(), sender.other) == Refused("signature wrong")
 

@@ -172,6 +172,21 @@ def test_a_message_is_refused_three_days_and_an_hour_away_from_now() -> None:
         assert judge(late) == Refused("signed time outside the tolerance")
 
 
+@pytest.mark.parametrize("days", [-11, 31])
+def test_the_certificate_must_be_valid_at_the_time_of_receipt(days: int) -> None:
+    then = NOW + timedelta(days=days)
+    verdict = verify(
+        "paypal",
+        body=BODY,
+        headers=signed(at=then),
+        secrets=[WEBHOOK],
+        url="",
+        now=then,
+        options={"certificates": {URL: LEAF.pem}, "roots": ROOT.pem},
+    )
+    assert verdict == Refused("certificate not trusted")
+
+
 def small_or_foreign_leaves() -> dict[str, Issued]:
     stranger = issue(rsa_key("stranger"), "Stranger's root")
     return {
