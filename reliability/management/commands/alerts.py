@@ -47,7 +47,7 @@ class Command(BaseCommand):
         if as_json:
             self.stdout.write(json.dumps(found))
             return
-        console = Console(file=self.stdout)  # type: ignore[arg-type]  # OutputWrapper is a file
+        console = Console(file=self.stdout, markup=False, emoji=False)  # type: ignore[arg-type]  # OutputWrapper is a file
         for title, rows in found.items():
             console.print(_table(title, rows))
 
