@@ -104,6 +104,7 @@ NINE = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
             Identity('["acct_1","evt_1"]', "charge.succeeded"),
         ),
         ("stripe", b'{"id":"evt_1","account":null,"type":7}', {}, {}, Identity("evt_1", "")),
+        ("stripe", b'{"id":"evt_1","created":true}', {}, {}, Identity("evt_1", "")),
         ("stripe", b'{"id":"evt_1","created":1e9}', {}, {}, Identity("evt_1", "")),
         (
             "stripe",
@@ -250,6 +251,14 @@ def test_an_unparseable_body_says_so_even_where_a_header_names_it(
     scheme: str, body: bytes
 ) -> None:
     found = named(scheme, body, STANDARD | GITHUB | SHOPIFY, GENERIC)
+    assert isinstance(found, Unreadable)
+    assert found.fault == "unparseable"
+
+
+@pytest.mark.parametrize("body", [b"payload=\xff", b"a=1&" * 11, b"other=%7B%7D", b""])
+def test_a_github_form_without_its_payload_is_unparseable(body: bytes) -> None:
+    form = GITHUB | {"Content-Type": "application/x-www-form-urlencoded"}
+    found = named("github", body, form)
     assert isinstance(found, Unreadable)
     assert found.fault == "unparseable"
 

@@ -147,6 +147,8 @@ def test_standard_webhooks_takes_a_signature_of_either_kind(
         (standard(" ".join([V1] * 33)), WHSEC),
         (standard(V1.removesuffix("=")[:-4]), WHSEC),
         (standard(V1A), "whpk_" + b64(PUBLIC[:31])),
+        (standard("v1a," + b64(PRIVATE.sign(CONTENT + b" "))), WHPK),
+        (standard("v1a," + b64(b"0" * 63)), WHPK),
     ],
 )
 def test_standard_webhooks_refuses_confusion_and_conflict(
