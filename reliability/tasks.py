@@ -15,11 +15,13 @@ from django.db import DatabaseError, close_old_connections
 from django.utils import timezone
 
 from reliability import dispatch
-from reliability.alerts import deliver, evaluate
+from reliability.alerts.deliver import deliver
+from reliability.alerts.evaluate import evaluate
 from reliability.conf import conf
 from reliability.models import Run
 from reliability.reconcile import plan
-from reliability.sweep import last_good, prune, sweep
+from reliability.sweep import last_good, sweep
+from reliability.sweep.prune import prune
 from reliability.work import attempt, drain
 from reliability.work.rescue import due_queues
 

@@ -3,6 +3,7 @@
 import base64
 import os
 import secrets
+from collections.abc import Iterator
 from contextlib import ExitStack
 
 import pytest
@@ -34,6 +35,7 @@ def pytest_configure(config: pytest.Config) -> None:
         }
     from django.conf import settings  # noqa: PLC0415 - only now are the addresses known
 
+    settings.RELIABILITY = {"refuse_sockets": True}
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     settings.STORAGES["staticfiles"]["BACKEND"] = (
@@ -47,11 +49,17 @@ def pytest_unconfigure(config: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+def django_db_setup(
+    django_db_setup: None, django_db_blocker: DjangoDbBlocker
+) -> Iterator[None]:
     """Let tests that commit empty the audit trail afterwards; the guard itself stays in place."""
     from django.db import connection  # noqa: PLC0415 - only now are the addresses known
+
+    from reliability.work.outside import close_threads  # noqa: PLC0415 - likewise
 
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute(
             "ALTER TABLE reliability_auditentry DISABLE TRIGGER audit_is_never_emptied"
         )
+    yield
+    close_threads()

@@ -4,6 +4,7 @@ import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import cache
+from threading import Barrier
 
 from django.db import DatabaseError, transaction
 
@@ -25,6 +26,22 @@ WAIT_SECONDS = 0.05
 def threads() -> ThreadPoolExecutor:
     """Return this process's threads; each keeps one connection of its own."""
     return ThreadPoolExecutor(conf().threads_max, thread_name_prefix="job")
+
+
+def close_threads() -> None:
+    """End this process's threads, and with them their connections."""
+    if not threads.cache_info().currsize:
+        return
+    together = Barrier(conf().threads_max)
+    for _ in range(conf().threads_max):
+        threads().submit(_leave, together)
+    threads().shutdown()
+    threads.cache_clear()
+
+
+def _leave(together: Barrier) -> None:
+    together.wait()
+    sql.database().close()
 
 
 def run_outside(queue: str, goes_on: Callable[[], bool]) -> int:

@@ -1,0 +1,85 @@
+"""Arrange with the real verbs: a tenant, a source with a secret, jobs, workers' steps."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+from django.db import connection
+from django.utils import timezone
+
+from reliability import handlers
+from reliability.claim.accept import Accepted, Asked, Fate, claim, enqueue
+from reliability.handlers import Event, LocalTransaction, Sink
+from reliability.models import Job, Source, SourceSecret, Tenant
+from reliability.policy import Policy
+
+SECRET = "whsec_bWFkZSBmb3IgdGVzdHMgb25seSE="
+
+
+def tenant(slug: str = "acme") -> Tenant:
+    return Tenant.objects.get_or_create(slug=slug, defaults={"name": slug.title()})[0]
+
+
+def source(slug: str = "stripe-live", *, preset: str = "stripe", of: str = "acme") -> Source:
+    made = Source.objects.create(tenant=tenant(of), slug=slug, preset=preset, scheme=preset)
+    SourceSecret.objects.rotate(made, SECRET, overlap_until=timezone.now())
+    return made
+
+
+@contextmanager
+def kind(
+    name: str,
+    handle: Callable[[Event], Any],
+    *,
+    sink: Sink | None = None,
+    policy: Policy | None = None,
+    **declared: Any,
+) -> Iterator[None]:
+    """Register a kind for the length of a test."""
+    handlers.handler(name, sink=sink, policy=policy, **declared)(handle)
+    try:
+        yield
+    finally:
+        handlers.unregister(name)
+
+
+@contextmanager
+def local(name: str, handle: Callable[[Event], Any], **declared: Any) -> Iterator[None]:
+    with kind(name, handle, sink=LocalTransaction(), **declared):
+        yield
+
+
+def job(kind: str, key: str = "k-1", payload: Any = None) -> Job:
+    """Enqueue a job that must be new, and return its row."""
+    taken = enqueue(kind, key=key, tenant=tenant(), payload=payload)
+    assert isinstance(taken, Accepted)
+    return Job.objects.get(public_id=taken.job_id)
+
+
+def take_in(at: Source, *asked: Asked) -> list[Fate]:
+    return claim(at, asked)
+
+
+def asked(key: str, kind: str = "stripe.charge.succeeded", **facts: Any) -> Asked:
+    body = facts.pop("body", {"id": key})
+    return Asked(key=key, kind=kind, body=json.dumps(body).encode(), **facts)
+
+
+def make_due(job: Job) -> None:
+    """Let a job's wait be over, as time would."""
+    Job.objects.filter(pk=job.pk).update(run_at=timezone.now() - timedelta(seconds=1))
+
+
+def end_lease(job: Job) -> None:
+    """Let a running job's lease be over, as a lost worker would leave it."""
+    Job.objects.filter(pk=job.pk).update(
+        lease_expires_at=timezone.now() - timedelta(seconds=1)
+    )
+
+
+def query(text: str, *parameters: Any) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(text, parameters)
+        return list(cursor.fetchall())
