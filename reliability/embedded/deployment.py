@@ -36,8 +36,8 @@ class Deployment:
         """
         try:
             if self.servers:
-                say("Starting PostgreSQL and Valkey")
                 self.servers.start()
+                say("PostgreSQL and Valkey run")
             else:
                 self._hold.take()
             environment = {**os.environ, "RELIABILITY_DATA": str(self.folder)}

@@ -19,6 +19,8 @@ class Program:
 
     name: str
     arguments: Sequence[str]
+    environment: str = ""
+    """Variables of this one alone, as `NAME="value"`."""
 
 
 def web(port: int) -> Program:
@@ -26,7 +28,9 @@ def web(port: int) -> Program:
     options = ["--workers=2", "--threads=16", "--keep-alive=20", "--graceful-timeout=5"]
     options += ["--worker-class=reliability.project.web.DeadlineWorker", "--no-control-socket"]
     options += [f"--bind=127.0.0.1:{port}", "reliability.project.wsgi:application"]
-    return Program("web", ["-m", "gunicorn", *options])
+    return Program(
+        "web", ["-m", "gunicorn", *options], environment='RELIABILITY_PROCESS="web"'
+    )
 
 
 def jobs(number: int) -> Program:
@@ -90,6 +94,7 @@ def _section(program: Program, *, folder: Path, root: Path) -> dict[str, str]:
     return {
         "command": _plain(command),
         "directory": _plain(root),
+        "environment": program.environment,
         "autorestart": "true",
         "startsecs": "3",
         "startretries": "3",

@@ -20,7 +20,7 @@ from supervisor.xmlrpc import SupervisorTransport
 from reliability.embedded import programs
 from reliability.embedded.errors import EmbeddedUnavailable
 from reliability.embedded.place import Server, free_port, named
-from reliability.embedded.processes import end
+from reliability.embedded.processes import children, end
 from reliability.embedded.state import read_state, write_state
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,8 +56,8 @@ class Stack:
         workers: int = 1,
     ) -> None:
         self.folder = folder.absolute()
-        self.environment = dict(environment)
         self.port = port or free_port(0)
+        self.environment = {"RELIABILITY_BASE_URL": self.url, **environment}
         self.programs = [
             *([programs.web(self.port)] if web else []),
             *(programs.jobs(number + 1) for number in range(workers)),
@@ -182,7 +182,9 @@ class Stack:
             if each.state == "FATAL":
                 log = self.folder / "log" / f"{each.name}.log"
                 raise EmbeddedUnavailable(f"{each.name} does not start: {_last_line(log)}")
-        return all(each.state == "RUNNING" for each in running)
+        # A worker's group is complete once its pool runs; only then can it be told from its parent.
+        pools = [each.pid for each in running if each.name.startswith("jobs-")]
+        return all(each.state == "RUNNING" for each in running) and all(map(children, pools))
 
     def _call(self, method: str, *arguments: object) -> Any:
         transport = SupervisorTransport(serverurl=f"unix://{self._socket}")

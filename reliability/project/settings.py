@@ -148,7 +148,6 @@ STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedManifestStaticFilesStorage"},
 }
-MEDIA_ROOT = DATA_DIR / "files"
 
 # The broker is a doorbell: names and queues in JSON, nothing kept, nothing waited for.
 CELERY_BROKER_URL = _broker_url or "redis://127.0.0.1:1/0"

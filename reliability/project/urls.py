@@ -1,5 +1,14 @@
-"""Routes of this deployment: the webhook door, the health answer and the console."""
+"""Routes of this deployment: the webhook door, the way in and the console."""
 
-from django.urls import URLPattern, URLResolver
+from django.contrib.auth.views import LoginView
+from django.urls import include, path
 
-urlpatterns: list[URLPattern | URLResolver] = []
+from reliability.claim import webhook
+
+urlpatterns = [
+    path("hooks/<str:token>/", webhook.receive, name="hook"),
+    # Some providers cut the last slash off; a redirect would lose the body.
+    path("hooks/<str:token>", webhook.receive),
+    path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("", include("reliability.console.urls")),
+]
