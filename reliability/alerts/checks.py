@@ -32,6 +32,19 @@ def mail_leaves_the_machine(**_: Any) -> list[CheckMessage]:
     ]
 
 
+def links_have_a_host(**_: Any) -> list[CheckMessage]:
+    """Warn outside DEBUG when the link in an alert mail would name no host."""
+    if settings.DEBUG or getattr(settings, "RELIABILITY_BASE_URL", ""):
+        return []
+    return [
+        Warning(
+            "RELIABILITY_BASE_URL is empty: the links in alert mails lead nowhere.",
+            hint="Set it to the console's address, such as https://reliability.example.com.",
+            id="reliability.W021",
+        )
+    ]
+
+
 def every_tenant_can_be_woken(
     *, databases: Sequence[str] | None = None, **_: Any
 ) -> list[CheckMessage]:

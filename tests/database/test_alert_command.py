@@ -14,7 +14,11 @@ from django.core import mail
 from django.core.management import CommandError, call_command
 from django.db import connection
 
-from reliability.alerts.checks import every_tenant_can_be_woken, mail_leaves_the_machine
+from reliability.alerts.checks import (
+    every_tenant_can_be_woken,
+    links_have_a_host,
+    mail_leaves_the_machine,
+)
 from reliability.alerts.shipped import ship_rules
 from reliability.models import AlertRule, Source
 from tests.database.letters import a_source, a_tenant, dead_letters
@@ -110,6 +114,13 @@ def test_a_backend_that_stays_on_the_machine_is_warned_of(
 def test_smtp_is_not_warned_of(settings: LazySettings) -> None:
     settings.EMAIL_BACKEND = "django.core.mail.backends.smtp.EmailBackend"
     assert mail_leaves_the_machine() == []
+
+
+def test_a_link_without_a_host_is_warned_of(settings: LazySettings) -> None:
+    settings.RELIABILITY_BASE_URL = ""
+    assert [found.id for found in links_have_a_host()] == ["reliability.W021"]
+    settings.RELIABILITY_BASE_URL = "https://reliability.example.com"
+    assert links_have_a_host() == []
 
 
 def test_a_tenant_without_an_address_is_named(source: Source) -> None:
