@@ -34,7 +34,8 @@ def mail_leaves_the_machine(**_: Any) -> list[CheckMessage]:
 
 def links_have_a_host(**_: Any) -> list[CheckMessage]:
     """Warn outside DEBUG when the link in an alert mail would name no host."""
-    if settings.DEBUG or getattr(settings, "RELIABILITY_BASE_URL", ""):
+    address: str = getattr(settings, "RELIABILITY_BASE_URL", "")
+    if settings.DEBUG or address:
         return []
     return [
         Warning(
