@@ -69,6 +69,13 @@ class Conf:
     """A mail claimed for longer than this without a mark is sent again, under the same id."""
     mail_timeout: timedelta = timedelta(seconds=10)
     reconcile_every: timedelta = timedelta(minutes=15)
+    reconcile_days_back: int = 31
+    """How far the planner looks for days that have no report."""
+    reconcile_batch_max: int = 20
+    """Days compared in one pass; the next pass goes on."""
+    statement_bytes_max: int = 1024 * 1024 * 1024
+    quarantined_max: int = 1_000
+    """Rows of one statement that could not be read; beyond it the whole file is refused."""
     prune_every: timedelta = timedelta(hours=1)
 
     @property

@@ -77,6 +77,24 @@ ALTER TABLE reliability_processedkey DROP CONSTRAINT key_is_1_to_255_plain_bytes
 ALTER TABLE reliability_operation DROP CONSTRAINT reference_is_1_to_255_bytes;
 """
 
+FROZEN = """
+CREATE TRIGGER reports_are_frozen BEFORE UPDATE ON reliability_report
+FOR EACH ROW WHEN ((
+    OLD.source_id, OLD.day, OLD.version, OLD.statement_id, OLD.completeness, OLD.gates,
+    OLD.counts, OLD.bridge, OLD.inputs_sha256, OLD.forced_by
+) IS DISTINCT FROM (
+    NEW.source_id, NEW.day, NEW.version, NEW.statement_id, NEW.completeness, NEW.gates,
+    NEW.counts, NEW.bridge, NEW.inputs_sha256, NEW.forced_by
+)) EXECUTE FUNCTION reliability_refuse_rewrite();
+CREATE TRIGGER verdicts_are_frozen BEFORE UPDATE ON reliability_verdict
+FOR EACH ROW EXECUTE FUNCTION reliability_refuse_rewrite();
+"""
+
+UNFROZEN = """
+DROP TRIGGER verdicts_are_frozen ON reliability_verdict;
+DROP TRIGGER reports_are_frozen ON reliability_report;
+"""
+
 
 class Migration(migrations.Migration):
     dependencies = [("reliability", "0001_initial")]
@@ -85,4 +103,5 @@ class Migration(migrations.Migration):
         migrations.RunSQL(FENCE, UNFENCE),
         migrations.RunSQL(AUDIT, UNAUDIT),
         migrations.RunSQL(KEYS, UNKEYS),
+        migrations.RunSQL(FROZEN, UNFROZEN),
     ]

@@ -3,7 +3,14 @@
 from reliability.models.claim import Body, Delivery, Operation, ProcessedKey, Receipt, Refusal
 from reliability.models.discrepancy import Discrepancy
 from reliability.models.source import Membership, Source, SourceSecret, Tenant
-from reliability.models.statement import Artefact, Report, Statement, StatementLine, Verdict
+from reliability.models.statement import (
+    Artefact,
+    ArtefactPart,
+    Report,
+    Statement,
+    StatementLine,
+    Verdict,
+)  # fmt: skip
 from reliability.models.watch import Alert, AlertDelivery, AlertRule, AuditEntry, Run
 from reliability.models.work import Attempt, DeadLetter, Job
 
@@ -12,6 +19,7 @@ __all__ = [
     "AlertDelivery",
     "AlertRule",
     "Artefact",
+    "ArtefactPart",
     "Attempt",
     "AuditEntry",
     "Body",

@@ -29,6 +29,11 @@ class Discrepancy(models.Model):
         RESOLVED = "resolved", "Resolved"
         IGNORED = "ignored", "Ignored"
 
+    class Resolution(models.TextChoices):
+        NONE = "", "not resolved"
+        AUTOMATIC = "automatic", "The compare or a late event settled it"
+        BY_HAND = "by hand", "A person settled it"
+
     public_id = columns.public_id()
     tenant = columns.tenant()
     source = models.ForeignKey(
@@ -61,6 +66,14 @@ class Discrepancy(models.Model):
     closed_at = models.DateTimeField(null=True)
     closed_by = models.TextField(default="", blank=True)
     closed_reason = models.TextField(default="", blank=True)
+    resolution = models.TextField(
+        choices=Resolution, default=Resolution.NONE, db_default=Resolution.NONE, blank=True
+    )
+    ignored_until = models.DateField(null=True)
+    """The last local day on which it stays out of the open list."""
+    owner = models.TextField(default="", blank=True)
+    recover_asked_by = models.TextField(default="", blank=True)
+    """Above the limit a second person is needed: this is the first."""
 
     objects = DiscrepancyQuerySet.as_manager()
 

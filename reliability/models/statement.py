@@ -5,25 +5,29 @@ from __future__ import annotations
 from typing import Any
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from reliability.models import columns
 
 
 class Artefact(models.Model):
-    """A file's bytes as received, kept before anybody parses them."""
+    """A file as received, kept before anybody parses it; its bytes are the parts, in order."""
+
+    seen_again = False
+    """Set by ``receive`` where these bytes had been kept before: nothing happened this time."""
 
     public_id = columns.public_id()
     tenant = columns.tenant()
     source = models.ForeignKey(
         "reliability.Source", on_delete=models.PROTECT, related_name="artefacts"
     )
-    content = models.BinaryField()
     sha256 = models.BinaryField(max_length=32)
     size_bytes = models.BigIntegerField()
     name = models.TextField()
     received_at = models.DateTimeField()
     received_by = models.TextField()
+    day = models.DateField(null=True)
+    """The local day it was last given for."""
     refused = models.TextField(default="", blank=True)
     """Why it could not be read at all: file, line, rule and remedy in one sentence."""
 
@@ -36,6 +40,22 @@ class Artefact(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class ArtefactPart(models.Model):
+    """At most one MiB of a file, so that nobody has to hold all of it."""
+
+    tenant = columns.tenant(db_constraint=False, db_index=False)
+    artefact = models.ForeignKey(
+        Artefact, on_delete=models.CASCADE, related_name="parts", db_index=False
+    )
+    number = models.PositiveIntegerField()
+    content = models.BinaryField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["artefact", "number"], name="one_part_per_number"),
+        ]
 
 
 class Statement(models.Model):
@@ -96,13 +116,21 @@ class StatementLine(models.Model):
     net_minor = models.BigIntegerField(null=True)
     occurred_at = models.DateTimeField(null=True)
     occurred_day = models.DateField(null=True)
+    booked_at = models.DateTimeField(null=True)
+    booked_day = models.DateField(null=True)
+    available_at = models.DateTimeField(null=True)
+    available_day = models.DateField(null=True)
+    batch = models.TextField(null=True)
+    """The payout or batch it was settled with."""
     status = models.TextField(default="", blank=True)
     raw = models.TextField()
 
     class Meta:
         constraints = [
             models.UniqueConstraint(
-                fields=["statement", "identity"], name="one_line_per_identity"
+                fields=["statement", "identity"],
+                name="one_line_per_identity",
+                deferrable=models.Deferrable.DEFERRED,
             ),
         ]
         indexes = [
@@ -148,8 +176,16 @@ class Report(models.Model):
     rule_version = models.PositiveSmallIntegerField(default=1)
     created_at = models.DateTimeField()
     created_by = models.TextField()
+    force_asked_by = models.TextField(default="", blank=True)
+    force_reason = models.TextField(default="", blank=True)
+    forced_by = models.TextField(default="", blank=True)
+    """The second person; a forced report says for ever who wanted it, who agreed, and why."""
+    prepared_at = models.DateTimeField(null=True)
+    prepared_by = models.TextField(default="", blank=True)
+    prepared_note = models.TextField(default="", blank=True)
     signed_at = models.DateTimeField(null=True)
     signed_by = models.TextField(default="", blank=True)
+    signed_note = models.TextField(default="", blank=True)
 
     class Meta:
         constraints = [
@@ -158,6 +194,20 @@ class Report(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["source", "day"], condition=Q(current=True), name="one_current_report"
+            ),
+            models.CheckConstraint(
+                name="the_reviewer_is_not_the_preparer",
+                condition=Q(prepared_by="") | ~Q(signed_by=F("prepared_by")),
+            ),
+            models.CheckConstraint(
+                name="forcing_takes_two_people",
+                condition=~Q(completeness="forced")
+                | (
+                    ~Q(force_asked_by="")
+                    & ~Q(forced_by="")
+                    & ~Q(force_reason="")
+                    & ~Q(forced_by=F("force_asked_by"))
+                ),
             ),
         ]
         indexes = [models.Index(fields=["tenant", "-day"], name="reports_newest")]
@@ -191,8 +241,12 @@ class Verdict(models.Model):
     reference = columns.key_text(null=True)
     their_minor = models.BigIntegerField(null=True)
     our_minor = models.BigIntegerField(null=True)
+    """What took effect here; ``None`` where nothing did yet."""
     currency = models.CharField(max_length=3, null=True)
     exponent = models.SmallIntegerField(null=True)
+    our_currency = models.CharField(max_length=3, null=True)
+    our_exponent = models.SmallIntegerField(null=True)
+    """Only where ours differs from theirs."""
 
     class Meta:
         indexes = [
