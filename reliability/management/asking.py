@@ -1,0 +1,79 @@
+"""What every command asks for: a tenant, a source, one of a few known words; and who asks."""
+
+import getpass
+import json
+import os
+from collections.abc import Iterable
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.core.management.base import CommandError
+from django.core.validators import validate_slug
+
+from reliability.models import Source, Tenant
+
+
+def actor() -> str:
+    """Return who runs this command, as the audit trail names them."""
+    try:
+        name = getpass.getuser()
+    except (KeyError, OSError):  # a container without an account of that number
+        name = f"user {os.getuid()}"
+    return f"{name} (command)"
+
+
+def one_of(what: str, asked: str, known: Iterable[str]) -> str:
+    """Return ``asked`` if it is known; else end with one line that names the known ones."""
+    names = list(known)
+    if asked not in names:
+        raise CommandError(
+            f"Unknown {what} {asked!r}. Known: {', '.join(names) or 'none yet'}."
+        )
+    return asked
+
+
+def new_slug(what: str, asked: str) -> str:
+    """Return ``asked`` if it can name a new thing: letters, digits, hyphens, at most 60."""
+    try:
+        validate_slug(asked)
+    except ValidationError:
+        asked_well = False
+    else:
+        asked_well = len(asked) <= 60  # noqa: PLR2004 - Tenant.slug
+    if not asked_well:
+        raise CommandError(
+            f"{asked!r} cannot name a {what}: use letters, digits, - and _, at most 60."
+        )
+    return asked
+
+
+def tenant_called(slug: str) -> Tenant:
+    """Return the tenant; else end with one line that names the known ones."""
+    known = Tenant.objects.order_by("slug")
+    one_of("tenant", slug, (tenant.slug for tenant in known[:50]))
+    return known.get(slug=slug)
+
+
+def source_called(slug: str, tenant: Tenant) -> Source:
+    """Return the tenant's source; else end with one line that names the known ones."""
+    known = Source.objects.filter(tenant=tenant, internal=False).order_by("slug")
+    one_of("source", slug, (source.slug for source in known[:50]))
+    return known.get(slug=slug)
+
+
+def pairs(option: str, texts: Iterable[str]) -> dict[str, Any]:
+    """Read ``name=value`` arguments; a value that is JSON is read as such: 600, true, {…}."""
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise CommandError(f"--{option} takes name=value, not {text!r}.")
+        found[name] = _value(value)
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text

@@ -1,0 +1,146 @@
+"""`manage.py source`: add a source, list the sources, rotate a source's signing secret."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.db import transaction
+from django.utils import timezone
+
+from reliability.claim.presets import PRESETS
+from reliability.management.asking import actor, new_slug, pairs, source_called, tenant_called
+from reliability.management.new_source import Asked, address, secret_for, unsaved
+from reliability.management.printing import say_facts, say_json, say_table
+from reliability.models import AuditEntry, Source, SourceSecret, Tenant
+
+OVERLAP = timedelta(hours=24)
+ONCE = "Shown this once; only its last four characters can be seen again."
+NO_BASE = "Put your host before it, or set RELIABILITY_BASE_URL."
+
+
+class Command(BaseCommand):
+    help = "Add a source (prints its URL and secret once), list sources, rotate a secret."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        acts = parser.add_subparsers(dest="act", required=True)
+        add = acts.add_parser("add", help="add a source")
+        _describe_add(add)
+        rotate = acts.add_parser("rotate", help="give it a new secret; the old one works 24 h")
+        for one in (add, rotate):
+            one.add_argument("slug")
+            one.add_argument("--tenant", required=True, metavar="SLUG")
+            one.add_argument(
+                "--secret-from-env",
+                metavar="NAME",
+                help="the variable with the provider's secret",
+            )
+        shown = acts.add_parser("list", help="list the sources")
+        shown.add_argument("--tenant", metavar="SLUG", help="of this tenant only")
+        for one in (add, rotate, shown):
+            one.add_argument("--json", action="store_true", help="print JSON")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        match options["act"]:
+            case "add":
+                asked = _asked(options)
+                found = _add(asked, options["tenant"], variable=options["secret_from_env"])
+            case "rotate":
+                found = _rotate(
+                    options["slug"], options["tenant"], variable=options["secret_from_env"]
+                )
+            case _:
+                return self._list(options["tenant"], as_json=options["json"])
+        return (say_json if options["json"] else say_facts)(self.stdout, found)
+
+    def _list(self, tenant: str | None, *, as_json: bool) -> None:
+        rows = _rows(tenant_called(tenant) if tenant else None)
+        if as_json:
+            say_json(self.stdout, rows)
+        else:
+            say_table(self.stdout, f"Sources: {len(rows)}", rows)
+
+
+def _describe_add(add: CommandParser) -> None:
+    add.add_argument("--preset", required=True, help=", ".join(PRESETS))
+    add.add_argument("--mode", default=Source.Mode.LIVE, help="live or test")
+    add.add_argument("--account", default="", help="the account's id at the provider")
+    add.add_argument("--zone", help="in which the provider's day closes")
+    add.add_argument("--statement-format", help="how its daily statement is written")
+    for name, what in (
+        ("option", "of the scheme, name=value; repeatable"),
+        ("statement-option", "of the statement's format, name=value; repeatable"),
+        ("statement-kind", "an operation class the statement lists; repeatable"),
+    ):
+        add.add_argument(f"--{name}", action="append", default=[], help=what)
+
+
+def _asked(options: dict[str, Any]) -> Asked:
+    return Asked(
+        slug=options["slug"],
+        preset=options["preset"],
+        mode=options["mode"],
+        account=options["account"],
+        zone=options["zone"],
+        statement_format=options["statement_format"],
+        statement_options=pairs("statement-option", options["statement_option"]),
+        statement_kinds=tuple(options["statement_kind"]),
+        options=pairs("option", options["option"]),
+    )
+
+
+@transaction.atomic
+def _add(asked: Asked, tenant_slug: str, *, variable: str | None) -> dict[str, Any]:
+    tenant = tenant_called(tenant_slug)
+    new_slug("source", asked.slug)
+    if Source.objects.filter(tenant=tenant, slug=asked.slug).exists():
+        raise CommandError(f"Tenant {tenant.slug!r} has a source {asked.slug!r} already.")
+    source = unsaved(asked, tenant)
+    secret, made = secret_for(source, variable)
+    source.save(force_insert=True)
+    SourceSecret.objects.rotate(source, secret, overlap_until=timezone.now())
+    _record(source, "add source", preset=source.preset, mode=source.mode)
+    return _facts(source, secret if made else None)
+
+
+@transaction.atomic
+def _rotate(slug: str, tenant_slug: str, *, variable: str | None) -> dict[str, Any]:
+    source = source_called(slug, tenant_called(tenant_slug))
+    secret, made = secret_for(source, variable)
+    until = timezone.now() + OVERLAP
+    SourceSecret.objects.rotate(source, secret, overlap_until=until)
+    _record(source, "rotate secret", overlap_until=until.isoformat(timespec="seconds"))
+    said = {"old_secret_works_until": until.isoformat(timespec="seconds")}
+    return _facts(source, secret if made else None) | said
+
+
+def _record(source: Source, act: str, **facts: Any) -> None:
+    AuditEntry.objects.record(
+        source.tenant, actor=actor(), act=act, about="source", about_id=source.slug, **facts
+    )
+
+
+def _facts(source: Source, secret: str | None) -> dict[str, Any]:
+    """Say where to deliver to; the secret only where it was made here."""
+    url = address(source)
+    facts = {"tenant": source.tenant.slug, "source": source.slug, "preset": source.preset}
+    facts |= {"url": url} | ({} if url.startswith("http") else {"note": NO_BASE})
+    return facts | ({"secret": secret, "secret_note": ONCE} if secret else {})
+
+
+def _rows(tenant: Tenant | None) -> list[dict[str, Any]]:
+    sources = Source.objects.filter(internal=False).select_related("tenant")
+    return [
+        {
+            "tenant": source.tenant.slug,
+            "source": source.slug,
+            "preset": source.preset,
+            "mode": source.mode,
+            "zone": source.zone,
+            "statement": source.statement_format,
+            "paused": "yes" if source.paused_at else "",
+            "url": address(source),
+        }
+        for source in (sources.filter(tenant=tenant) if tenant else sources).order_by(
+            "tenant__slug", "slug"
+        )
+    ]
