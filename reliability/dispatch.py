@@ -9,8 +9,6 @@ from celery import current_app
 from django.db import transaction
 from kombu.exceptions import OperationalError
 
-from reliability.sql import database
-
 logger = logging.getLogger(__name__)
 
 DRAIN = "reliability.drain"
@@ -18,9 +16,9 @@ AGAIN_AFTER = 0.005
 BREAK_FIRST, BREAK_MAX = 0.5, 5.0
 
 
-def ring_on_commit(queue: str) -> None:
-    """Ring once the surrounding transaction has committed; at once where there is none."""
-    transaction.on_commit(lambda: ring(queue), using=database().alias, robust=True)
+def ring_on_commit(queue: str, *, using: str) -> None:
+    """Ring once the transaction on the database ``using`` has committed; else at once."""
+    transaction.on_commit(lambda: ring(queue), using=using, robust=True)
 
 
 def ring(queue: str) -> None:

@@ -5,6 +5,7 @@ import os
 import secrets
 from collections.abc import Iterator
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
 from pytest_django import DjangoDbBlocker
@@ -36,6 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     from django.conf import settings  # noqa: PLC0415 - only now are the addresses known
 
     settings.RELIABILITY = {"refuse_sockets": True}
+    Path(settings.STATIC_ROOT).mkdir(exist_ok=True)
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
     settings.EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
     settings.STORAGES["staticfiles"]["BACKEND"] = (

@@ -105,7 +105,7 @@ def _claim(
         )
     }
     for queue in {asked[n - 1].queue for n in fresh if not asked[n - 1].buried}:
-        dispatch.ring_on_commit(queue)
+        dispatch.ring_on_commit(queue, using=sql.database().alias)
     return sql.rows(
         "record_receipts",
         Fate,

@@ -8,6 +8,7 @@ import psycopg
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.rows import class_row
+from psycopg.types.json import JsonbLoader
 
 from reliability.models import Job
 
@@ -34,6 +35,8 @@ def rows(name: str, into: type[Row], /, **params: Any) -> list[Row]:
     wrapper.ensure_connection()
     raw: psycopg.Connection[Any] = wrapper.connection
     with wrapper.wrap_database_errors, raw.cursor(row_factory=class_row(into)) as cursor:
+        # Django's connections leave JSON as text; statements here return values.
+        cursor.adapters.register_loader("jsonb", JsonbLoader)
         cursor.execute(statement(name).encode(), params)
         return cursor.fetchall()
 

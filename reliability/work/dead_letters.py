@@ -78,7 +78,7 @@ def requeue(seen: Sequence[Seen], act: Act, *, lane: int = Job.LANE_LIVE) -> Mov
         _close(moved, Status.REQUEUED, act, now)
         _record(act, "requeue", moved)
         for queue in {letter.job.queue for letter in moved}:
-            dispatch.ring_on_commit(queue)
+            dispatch.ring_on_commit(queue, using=sql.database().alias)
     return _told(letters, moved, refused, starts_at)
 
 

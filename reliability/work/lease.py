@@ -59,7 +59,7 @@ class Loaded:
     occurred_at: datetime | None
     asked_by: str
     raw: bytes | None
-    headers: Any
+    headers: Mapping[str, str]
 
 
 @dataclass(frozen=True)
@@ -126,7 +126,7 @@ def _event(row: Loaded, *, kind: str, failures: int, round_: int) -> Event:
         kind=kind,
         body=bytes(row.raw or b""),
         downstream_key=DownstreamKey(row.downstream_key),
-        headers=row.headers if isinstance(row.headers, dict) else {},
+        headers=row.headers,
         occurred_at=row.occurred_at,
         asked_by=row.asked_by,
         failures=failures,

@@ -64,7 +64,7 @@ def take_in(at: Source, *asked: Asked) -> list[Fate]:
 
 def asked(key: str, kind: str = "stripe.charge.succeeded", **facts: Any) -> Asked:
     body = facts.pop("body", {"id": key})
-    return Asked(key=key, kind=kind, body=json.dumps(body).encode(), **facts)
+    return Asked(key=key, kind=kind, queue="local", body=json.dumps(body).encode(), **facts)
 
 
 def make_due(job: Job) -> None:
@@ -82,4 +82,4 @@ def end_lease(job: Job) -> None:
 def query(text: str, *parameters: Any) -> list[tuple[Any, ...]]:
     with connection.cursor() as cursor:
         cursor.execute(text, parameters)
-        return list(cursor.fetchall())
+        return list(cursor.fetchall()) if cursor.description else []
