@@ -12,3 +12,5 @@ urlpatterns = [
     path("login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("", include("reliability.console.urls")),
 ]
+
+handler500 = "reliability.console.views.errors.server_error"

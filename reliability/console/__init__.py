@@ -1,0 +1,1 @@
+"""Where people look and act. Owns no table and can be left out of INSTALLED_APPS."""

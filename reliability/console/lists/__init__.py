@@ -1,0 +1,1 @@
+"""One file per list: what it may be asked for, and how its rows look."""

@@ -1,0 +1,57 @@
+"""The list of deliveries: what each request did to each key it carried."""
+
+import django_filters
+import django_tables2 as tables
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from reliability.console import parts
+from reliability.console.filters import StrictFilter, sources_of
+from reliability.console.tables import NUMERIC, WIDE, Lead, RowsTable, trace_link
+from reliability.models import Receipt
+
+
+class DeliveryFilter(StrictFilter):
+    source = django_filters.ModelChoiceFilter(
+        field_name="key__source", queryset=sources_of, to_field_name="slug", label="Source",
+        empty_label="any",
+    )  # fmt: skip
+    verdict = django_filters.ChoiceFilter(
+        choices=Receipt.Verdict.choices, label="Result", empty_label="any"
+    )
+    kind = django_filters.CharFilter(field_name="key__kind", label="Kind", max_length=255)
+    since = django_filters.IsoDateTimeFilter(
+        field_name="at", lookup_expr="gte", label="Received since"
+    )
+    replays = django_filters.BooleanFilter(
+        field_name="suspected_replay", label="Suspected replay"
+    )
+
+    class Meta:
+        model = Receipt
+        fields: list[str] = []
+
+
+class DeliveryTable(RowsTable):
+    key = Lead(accessor="key__key", verbose_name="Key")
+    kind = tables.Column(accessor="key__kind", attrs=WIDE)
+    source = tables.Column(accessor="key__source")
+    verdict = tables.Column(verbose_name="Result")
+    answer = tables.Column(accessor="delivery__answer", verbose_name="Answered", attrs=NUMERIC)
+    size = tables.Column(accessor="delivery__size_bytes", verbose_name="Bytes", attrs=NUMERIC)
+    at = tables.Column(verbose_name="Received", attrs=NUMERIC)
+
+    def render_key(self, value: str) -> SafeString:
+        return trace_link(value)
+
+    def render_verdict(self, record: Receipt) -> SafeString:
+        verdict = parts.badge(record.verdict, record.get_verdict_display().lower())
+        if not record.suspected_replay:
+            return verdict
+        return format_html("{} {}", verdict, parts.badge("warn", "suspected replay"))
+
+    def render_size(self, value: int) -> str:
+        return parts.number(value)
+
+    def render_at(self, record: Receipt) -> SafeString:
+        return self.time(record.at, record.key.source.zone)

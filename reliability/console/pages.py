@@ -1,0 +1,43 @@
+"""The shell around every page: what the bar and the rail show."""
+
+from typing import Any
+
+from django.http import HttpResponse
+from django.shortcuts import render
+
+import reliability
+from reliability.console.access import OperatorRequest, for_tenant
+from reliability.console.figures import counted
+from reliability.models import Alert, DeadLetter
+
+THEMES = ("light", "dark")
+THEME_COOKIE = "theme"
+
+
+def show(
+    request: OperatorRequest,
+    template: str,
+    context: dict[str, Any] | None = None,
+    *,
+    status: int = 200,
+) -> HttpResponse:
+    """Render ``console/<template>`` inside the shell."""
+    return render(
+        request, f"console/{template}", _shell(request) | (context or {}), status=status
+    )
+
+
+def _shell(request: OperatorRequest) -> dict[str, Any]:
+    theme = request.COOKIES.get(THEME_COOKIE, "")
+    open_letters = for_tenant(request, DeadLetter.objects.open())
+    open_alerts = for_tenant(request, Alert.objects.filter(status=Alert.Status.OPEN))
+    return {
+        "member": request.member,
+        "may": request.member.may,
+        "now": request.now,
+        "theme": theme if theme in THEMES else "",
+        "letters_open": counted(open_letters),
+        "alerts_open": counted(open_alerts),
+        "section": request.resolver_match.url_name if request.resolver_match else "",
+        "version": getattr(reliability, "__version__", "0.1.0"),
+    }

@@ -1,0 +1,115 @@
+"""Small pieces of markup, each in one place: badges, times, amounts, numbers."""
+
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+
+from reliability.console.figures import Counted
+
+THIN = "\u202f"
+ICONS = {
+    "absent": "absent", "absorbed": "loop", "accepted": "check", "alert": "alert", "bad": "alert",
+    "cameback": "loop", "closed": "dot", "complete": "square", "conflict": "fork",
+    "dead": "dead", "discarded": "dot", "done": "check", "done late": "check",
+    "dropped": "dot", "duplicate": "dot", "expired": "clock", "failed": "cross",
+    "forced": "alert", "good": "check", "held": "pause", "ignored": "dot", "incomplete": "half",
+    "info": "ring", "late": "check", "lost": "unknown", "matched": "check", "missing": "cross",
+    "mismatch": "alert", "notdue": "dot", "open": "alert", "pending": "clock", "ready": "dot",
+    "recovered": "check", "recovering": "ring", "released": "loop", "requeued": "loop",
+    "resolved": "check", "running": "ring", "sent": "check", "suspect": "unknown",
+    "transit": "clock", "unexpected": "tilde", "unknown": "unknown", "unparseable": "broken",
+    "unproven": "tilde", "unroutable": "fork", "warn": "alert", "withheld": "tilde",
+}  # fmt: skip
+TONES = {
+    "absorbed": "duplicate", "alert": "bad", "conflict": "warn", "discarded": "closed",
+    "done late": "done", "dropped": "closed", "held": "warn", "late": "done",
+    "mismatch": "amount", "pending": "warn", "recovered": "good", "released": "ready",
+    "sent": "good", "suspect": "warn",
+}  # fmt: skip
+"""States drawn in another state's tone; console.css knows the others."""
+SYMBOLS = {"EUR": "€", "GBP": "£", "USD": "$"}
+
+
+def icon(name: str) -> SafeString:
+    return format_html(
+        '<svg class="i" aria-hidden="true"><use href="#i-{}"></use></svg>', name
+    )
+
+
+def strata(layer: int | str = "") -> SafeString:
+    """Return the mark of a layer: 1 claim, 2 sweep, 3 compare; all three bars for none."""
+    return format_html(
+        '<svg class="strata" aria-hidden="true" data-layer="{}"><use href="#i-layers"></use></svg>',
+        layer,
+    )
+
+
+def badge(state: str, word: str = "", *, fill: bool = False) -> SafeString:
+    """Return a state as word, shape and tone; ``fill`` gives it a ground, for heads only."""
+    return format_html(
+        '<span class="badge" data-state="{}"{}>{}{}</span>',
+        TONES.get(state, state),
+        " data-fill" if fill else "",
+        icon(ICONS.get(state, "dot")),
+        word or state,
+    )
+
+
+def number(value: "int | Counted") -> str:
+    """Write a count with thin spaces; a capped one says that it is more."""
+    if isinstance(value, Counted):
+        return number(value.number) + ("+" if value.more else "")
+    return f"{value:,}".replace(",", THIN)
+
+
+def money(minor: int | None, currency: str | None, exponent: int | None) -> str:
+    """Write minor units as an amount, with the exponent the provider uses; nothing for none."""
+    if minor is None or not currency:
+        return ""
+    digits = str(abs(minor)).rjust((exponent or 0) + 1, "0")
+    cut = len(digits) - (exponent or 0)
+    amount = number(int(digits[:cut])) + (f".{digits[cut:]}" if exponent else "")
+    sign = "−" if minor < 0 else ""
+    symbol = SYMBOLS.get(currency.upper())
+    return f"{sign}{symbol}{amount}" if symbol else f"{sign}{amount}\u00a0{currency.upper()}"
+
+
+def span(length: timedelta) -> str:
+    """Write a duration in its two largest units."""
+    seconds = int(abs(length).total_seconds())
+    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
+    if seconds < 60:  # noqa: PLR2004 - a minute
+        return f"{seconds} s"
+    if hours < 1:
+        return f"{minutes} min"
+    if days < 1:
+        return f"{hours} h {minutes % 60:02d} m"
+    return f"{days} d {hours % 24} h"
+
+
+def ago(at: datetime | None, now: datetime) -> str:
+    if at is None:
+        return "never"
+    return f"in {span(at - now)}" if at > now else f"{span(now - at)} ago"
+
+
+def when(at: datetime | None, words: str, zone: str = "UTC") -> SafeString:
+    """Return a time element: ``words`` to read, exact UTC and the source's zone on hover."""
+    if at is None:
+        return format_html('<span class="soft">{}</span>', "–")
+    exact = at.astimezone(UTC)
+    title = f"{exact:%a} {exact.day} {exact:%b %Y, %H:%M:%S} UTC"
+    if zone != "UTC":
+        title += f" · {at.astimezone(ZoneInfo(zone)):%H:%M:%S} {zone}"
+    return format_html(
+        '<time datetime="{}" title="{}">{}</time>', f"{exact:%Y-%m-%dT%H:%M:%SZ}", title, words
+    )
+
+
+def clock(at: datetime, now: datetime) -> str:
+    """Write a time of day, with its date where that is not today's (UTC)."""
+    there, here = at.astimezone(UTC), now.astimezone(UTC)
+    day = "" if there.date() == here.date() else f"{there.day} {there:%b} "
+    return f"{day}{there:%H:%M:%S}"

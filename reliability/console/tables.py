@@ -1,0 +1,55 @@
+"""Lists as django-tables2 tables; the template turns them into cards on a narrow screen."""
+
+from datetime import datetime
+from typing import Any
+from urllib.parse import urlencode
+
+import django_tables2 as tables
+from django.urls import reverse
+from django.utils.html import format_html
+from django.utils.safestring import SafeString, mark_safe
+
+from reliability.console import parts
+
+NUMERIC = {"td": {"class": "num"}, "th": {"class": "num"}}
+WIDE = {"td": {"data-wide": ""}}
+
+
+class Lead(tables.Column):
+    """The column that names the row: its header cell, and its card's title."""
+
+    lead = True
+
+
+class Pick(tables.Column):
+    """The box that selects a row for a bulk action."""
+
+    pick = True
+
+
+class RowsTable(tables.Table):
+    """Rows of one page. Paging is by key and filters are strict, so nothing sorts by header."""
+
+    class Meta:
+        orderable = False
+        template_name = "console/_table.html"
+
+    def __init__(self, rows: Any, *, now: datetime, caption: str, **options: Any) -> None:
+        self.now = now
+        self.caption = caption
+        super().__init__(rows, **options)
+
+    def time(self, at: datetime | None, zone: str = "UTC") -> SafeString:
+        """Return how long ago, with the exact time on hover."""
+        return parts.when(at, parts.ago(at, self.now), zone)
+
+
+def trace_link(find: str, words: str = "", *, plain: bool = False) -> SafeString:
+    """Return the link that answers what happened to a key, an id or a reference."""
+    return format_html(
+        '<a{} href="{}?{}">{}</a>',
+        "" if plain else mark_safe(' class="key"'),
+        reverse("console:trace"),
+        urlencode({"find": find}),
+        words or find,
+    )

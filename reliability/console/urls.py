@@ -1,0 +1,47 @@
+"""Routes of the console; each view says in its file who may open it."""
+
+from django.urls import URLPattern, URLResolver, path
+
+from reliability.console.views import (
+    alerts,
+    audit,
+    dead_letter,
+    dead_letters,
+    deliveries,
+    health,
+    jobs,
+    members,
+    overview,
+    trace,
+)
+
+app_name = "console"
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", overview.index, name="overview"),
+    path("deliveries/", deliveries.index, name="deliveries"),
+    path("jobs/", jobs.index, name="jobs"),
+    path("dead-letters/", dead_letters.index, name="dead_letters"),
+    path(
+        "dead-letters/requeue/preview/", dead_letters.preview_requeue, name="preview_requeue"
+    ),
+    path("dead-letters/requeue/", dead_letters.requeue, name="requeue_letters"),
+    path(
+        "dead-letters/discard/preview/", dead_letters.preview_discard, name="preview_discard"
+    ),
+    path("dead-letters/discard/", dead_letters.discard, name="discard_letters"),
+    path("dead-letters/<uuid:public_id>/", dead_letter.detail, name="dead_letter"),
+    path("dead-letters/<uuid:public_id>/requeue/", dead_letter.requeue, name="requeue"),
+    path("dead-letters/<uuid:public_id>/undo/", dead_letter.undo, name="undo"),
+    path("dead-letters/<uuid:public_id>/discard/", dead_letter.discard, name="discard"),
+    path("dead-letters/<uuid:public_id>/restore/", dead_letter.restore, name="restore"),
+    path("dead-letters/<uuid:public_id>/reveal/", dead_letter.reveal, name="reveal"),
+    path("trace/", trace.index, name="trace"),
+    path("alerts/", alerts.index, name="alerts"),
+    path("audit/", audit.index, name="audit"),
+    path("you/", members.you, name="you"),
+    path("you/tenant/", members.tenant, name="tenant"),
+    path("you/appearance/", members.appearance, name="appearance"),
+    path("you/sign-out/", members.sign_out, name="sign_out"),
+    path("healthz", health.healthz, name="healthz"),
+    path("readyz", health.readyz, name="readyz"),
+]

@@ -1,0 +1,1 @@
+"""One file per noun; each view declares who may enter through ``access``."""

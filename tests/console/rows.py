@@ -1,0 +1,157 @@
+"""Rows for the console's tests: small builders that read like sentences."""
+
+from datetime import UTC, datetime, timedelta
+from hashlib import sha256
+from itertools import count
+from typing import Any
+
+from django.contrib.auth.models import Group, User
+from django.test import Client
+from django.utils import timezone
+
+from reliability.models import (
+    Attempt,
+    Body,
+    DeadLetter,
+    Delivery,
+    Job,
+    Membership,
+    Operation,
+    ProcessedKey,
+    Receipt,
+    Source,
+    Tenant,
+)
+
+NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
+_numbers = count(1)
+
+
+def tenant(name: str = "acme") -> Tenant:
+    return Tenant.objects.create(slug=name, name=name)
+
+
+def source(owner: Tenant, slug: str = "stripe-live", **more: Any) -> Source:
+    return Source.objects.create(tenant=owner, slug=slug, scheme="stripe", **more)
+
+
+def member(owner: Tenant, role: str, name: str = "") -> User:
+    """Return a person of a role in a tenant."""
+    name = name or f"{role}-{owner.slug}"
+    user = User.objects.filter(username=name).first() or User.objects.create_user(name)
+    group = Group.objects.get(name=f"reliability {role}")
+    Membership.objects.create(tenant=owner, user=user, role=group)
+    return user
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user, backend="django.contrib.auth.backends.ModelBackend")
+    return client
+
+
+def key(of: Source, text: str = "", **more: Any) -> ProcessedKey:
+    """Return a claimed key with one delivery that brought it and its body."""
+    text = text or f"evt_{next(_numbers):06d}"
+    raw = more.pop("raw", b'{"id": "%s"}' % text.encode())
+    at = more.pop("at", None) or timezone.now() - timedelta(hours=2)
+    claimed = ProcessedKey.objects.create(
+        tenant=of.tenant,
+        source=of,
+        key=text,
+        kind=more.pop("kind", "stripe.charge.refunded"),
+        downstream_key=f"ik_{text}",
+        body_sha256=sha256(raw).digest(),
+        claimed_at=at,
+        **more,
+    )
+    Body.objects.create(
+        tenant=of.tenant, key=claimed, raw=raw, sha256=sha256(raw).digest(), created_at=at
+    )
+    receipt(claimed, "accepted", at=at)
+    return claimed
+
+
+def receipt(of: ProcessedKey, verdict: str, at: datetime | None = None) -> Receipt:
+    """Return what one more delivery did to a key."""
+    at = at or timezone.now()
+    delivery = Delivery.objects.create(
+        tenant=of.tenant,
+        source=of.source,
+        received_at=at,
+        size_bytes=1412,
+        sha256=bytes(of.body_sha256),
+        answer=200,
+        scheme="stripe",
+    )
+    return Receipt.objects.create(
+        tenant=of.tenant, key=of, delivery=delivery, verdict=verdict, at=at
+    )
+
+
+def job(of: ProcessedKey, state: str = "ready", **more: Any) -> Job:
+    at = more.pop("created_at", of.claimed_at)
+    more.setdefault("run_at", at)
+    return Job.objects.create(
+        tenant=of.tenant,
+        source=of.source,
+        key=of,
+        kind=of.kind,
+        queue=more.pop("queue", "local"),
+        state=state,
+        created_at=at,
+        **more,
+    )
+
+
+def letter(of: Source, text: str = "", **more: Any) -> DeadLetter:
+    """Return an open dead letter that failed five times and lost one start."""
+    buried_at = more.pop("buried_at", None) or timezone.now() - timedelta(minutes=44)
+    amount = {name: more.get(name) for name in ("amount_minor", "currency", "exponent")}
+    claimed = key(of, text, **amount, **more.pop("claimed", {}))
+    dead = job(
+        claimed, "dead", starts=6, crashes=1, ended_at=buried_at, **more.pop("work", {})
+    )
+    for number in range(1, 7):
+        ended_at = buried_at - timedelta(minutes=6 - number)
+        Attempt.objects.create(
+            tenant=of.tenant,
+            job=dead,
+            round=1,
+            number=number,
+            token=number,
+            outcome="lost" if number == 2 else "failed",
+            error_type="" if number == 2 else "LedgerRejected",
+            message="" if number == 2 else "422 period_locked",
+            worker="pay-07",
+            started_at=ended_at - timedelta(milliseconds=212),
+            ended_at=ended_at,
+        )
+    return DeadLetter.objects.create(
+        **{
+            "tenant": of.tenant,
+            "source": of,
+            "job": dead,
+            "round": 1,
+            "kind": claimed.kind,
+            "outcome": "failed",
+            "reason": "5 of 5 failed, 1 lost",
+            "error_type": "LedgerRejected",
+            "message": "422 period_locked",
+            "fingerprint": "f1",
+            "buried_at": buried_at,
+        }
+        | more
+    )
+
+
+def operation(of: ProcessedKey) -> Operation:
+    """Return the operation a key claimed."""
+    return Operation.objects.create(
+        tenant=of.tenant,
+        source=of.source,
+        operation_class=of.operation_class or "charge",
+        reference=of.operation_reference or "ch_1",
+        key=of,
+        occurred_at=of.claimed_at,
+    )
