@@ -42,6 +42,10 @@ class Sample:
 
 
 GOOD = [
+    Sample("stripe-payout-csv", "stripe_payout.csv"),
+    Sample("stripe-api-json", "stripe_api_pages.jsonl"),
+    Sample("adyen-settlement-csv", "adyen_carry_over.csv"),
+    Sample("gocardless-payout-items", "gocardless_payout.jsonl"),
     Sample("stripe-balance-csv", "stripe_balance.csv"),
     Sample(
         "json-lines",
@@ -168,9 +172,12 @@ def test_an_unknown_currency_is_never_read_as_a_known_one(sample: Sample) -> Non
         data = sample.data().replace(known, known[:1] + b"QX" if known.isupper() else b"eqx")
         if data == sample.data():
             continue
-        lines = [item for item in sample.items(data) if isinstance(item, Line)]
-        assert not any("Q" in line.currency for line in lines)
-        assert any(isinstance(item, Quarantined) for item in sample.items(data))
+        try:
+            items = list(sample.items(data))
+        except StatementError:
+            continue
+        assert not any("Q" in item.currency for item in items if isinstance(item, Line))
+        assert any(isinstance(item, Quarantined) for item in items)
 
 
 @pytest.mark.parametrize("name", ["stripe-balance-csv", "mapped-csv", "json-lines"])

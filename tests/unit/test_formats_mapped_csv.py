@@ -186,7 +186,7 @@ def test_two_filled_amount_columns_are_not_added_up() -> None:
 
 def test_an_unquoted_separator_does_not_shift_the_columns() -> None:
     shape = {"columns": {"occurred": "d", "amount": "a"}, "currency": "EUR"}
-    found = parse(b"d,text,a\n2026-10-14,Smith, John,1.00\n2026-10-14,ok,2.00,\n", shape)
+    found = parse(b"d,text,a\n2026-10-14,Smith, John,1.00\n2026-10-14,ok,2.00\n", shape)
     assert [line.amount_minor for line in found.lines] == [200]
     assert found.quarantined[0].reason == "the row has 4 of 3 columns"
 

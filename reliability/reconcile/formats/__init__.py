@@ -3,7 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import BinaryIO
 
-from reliability.reconcile.formats import json_lines, mapped_csv, stripe_balance_csv
+from reliability.reconcile.formats import (
+    adyen_settlement_csv,
+    gocardless_payout_items,
+    json_lines,
+    mapped_csv,
+    stripe_api_json,
+    stripe_balance_csv,
+    stripe_payout_csv,
+)
 from reliability.reconcile.formats.base import (
     Item,
     SourceRules,
@@ -19,7 +27,11 @@ HEAD_BYTES = 64 * 1024
 
 #: Most particular first: the first fingerprint that fits names the file.
 FORMATS: Mapping[str, StatementFormat] = {
+    "stripe-payout-csv": stripe_payout_csv,
     "stripe-balance-csv": stripe_balance_csv,
+    "stripe-api-json": stripe_api_json,
+    "adyen-settlement-csv": adyen_settlement_csv,
+    "gocardless-payout-items": gocardless_payout_items,
     "json-lines": json_lines,
     "mapped-csv": mapped_csv,
 }

@@ -64,8 +64,10 @@ def read(stream: BinaryIO, rules: SourceRules) -> Iterator[Item]:
 class StripeRow:
     """Turn one row of Stripe's itemized reports into a line; shared by two of them."""
 
-    def __init__(self, header: Row, rules: SourceRules) -> None:
+    def __init__(self, header: Row, rules: SourceRules, *, booked: str = "") -> None:
+        """``booked`` names the column (without ``_utc``) of the day that decides coverage."""
         self._index = index = header_index(header, NEEDED)
+        self._booked = booked
         self._width = len(header.values)
         self._zone = zone_of(rules.zone)
         self._table = {**STRIPE, **rules.exponents}
@@ -95,6 +97,7 @@ class StripeRow:
             self._moment(values, "created"),
             self._moment(values, "available_on"),
         )
+        booked = self._moment(values, self._booked)
         if occurred == NEVER:
             raise RowRefused("the row has no creation time")
         references = {name: values[i] for name, i in self._references if values[i]}
@@ -114,6 +117,8 @@ class StripeRow:
             net_minor=minor(values[at["net"]], self._form, settled.exponent),
             occurred_at=occurred.at,
             occurred_day=occurred.day,
+            booked_at=booked.at,
+            booked_day=booked.day,
             available_at=available.at,
             available_day=available.day,
             group=references.get("payout"),

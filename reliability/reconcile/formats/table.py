@@ -136,14 +136,13 @@ def header_row(records: Iterator[Row]) -> Row:
 
 
 def whole(row: Row, width: int) -> list[str]:
-    """Give the row's fields if it has exactly as many as the header (empty extras aside).
+    """Give the row's fields if it has exactly as many as the header.
 
     A short row is cut, a long one holds a separator nobody quoted: both are refused.
     """
-    values = row.values
-    if len(values) != width and (len(values) < width or any(values[width:])):
-        raise RowRefused(f"the row has {len(values)} of {width} columns")
-    return values
+    if len(row.values) != width:
+        raise RowRefused(f"the row has {len(row.values)} of {width} columns")
+    return row.values
 
 
 def header_index(row: Row, names: Sequence[str]) -> dict[str, int]:
