@@ -14,7 +14,6 @@ from pathlib import Path
 import psycopg
 import pytest
 import redis
-from django.db import connection
 
 from reliability.embedded import binaries
 from reliability.embedded.account import server_account
@@ -47,11 +46,13 @@ def ask(url: str) -> object:
     return row and row[0]
 
 
-@pytest.mark.django_db
-def test_the_application_role_is_no_superuser() -> None:
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT current_setting('is_superuser'), current_user")
-        assert cursor.fetchone() == ("off", "reliability")
+def test_the_application_role_is_no_superuser(servers: Servers) -> None:
+    with psycopg.connect(servers.start().database_url) as database:
+        row = database.execute(
+            "SELECT current_setting('is_superuser'), current_user"
+        ).fetchone()
+
+    assert row == ("off", "reliability")
 
 
 def test_the_servers_start_below_a_path_too_long_for_a_socket(servers: Servers) -> None:
