@@ -6,7 +6,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import cache
 from threading import Barrier
 
-from django.db import DatabaseError, transaction
+from django.db import DatabaseError
 
 from reliability import sql
 from reliability.conf import conf
@@ -90,8 +90,11 @@ def run_outside_one(waiting: Ready) -> None:
         return
     if waiting.kind.intends and not intend(waiting.job):
         return
+    depth = _open_transactions()
     verdict = attempt(waiting.job, waiting.kind, waiting.event, own_job=waiting.own_job)
-    _leave_no_transaction()
+    if _open_transactions() != depth:
+        # The handler left one open: the verdict must not hang on it.
+        sql.database().close()
     match verdict:
         case Done():
             if not finish([verdict]) and not finish_late(verdict):
@@ -105,8 +108,6 @@ def run_outside_one(waiting: Ready) -> None:
             )  # fmt: skip
 
 
-def _leave_no_transaction() -> None:
-    """Roll back what a handler left open, so that the verdict does not hang on it."""
+def _open_transactions() -> tuple[bool, int]:
     connection = sql.database()
-    if connection.in_atomic_block or not transaction.get_autocommit(using=connection.alias):
-        connection.close()
+    return connection.get_autocommit(), len(connection.savepoint_ids)

@@ -16,7 +16,7 @@ from reliability.models import Body, DeadLetter, Job, Operation, ProcessedKey, R
 from reliability.work.drain import drain
 from tests.database import world
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def charge(reference: str, amount_minor: int = 1000) -> MappedOperation:
@@ -157,6 +157,7 @@ def test_two_events_of_one_key_in_one_body_are_one_event() -> None:
     assert [fate.verdict for fate in fates] == ["accepted"]
 
 
+@pytest.mark.django_db(transaction=True)
 def test_fifty_concurrent_claims_of_one_key_make_one_job() -> None:
     source = world.source()
     verdicts: list[str] = []
@@ -189,6 +190,7 @@ def test_an_operation_without_its_key_is_refused_by_the_database() -> None:
         )  # fmt: skip
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_holder_that_does_not_let_go_is_try_again_and_never_duplicate() -> None:
     source = world.source()
     held, go = threading.Event(), threading.Event()

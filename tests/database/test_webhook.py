@@ -32,7 +32,7 @@ from reliability.models import (
 )
 from tests.database import world
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 
 def nothing(event: Event) -> None: ...
@@ -184,9 +184,8 @@ def test_a_body_over_the_cap_is_413_and_not_read() -> None:
 
 
 def test_a_chunked_body_is_411() -> None:
-    request = {"HTTP_TRANSFER_ENCODING": "chunked", "CONTENT_LENGTH": ""}
-    answer = Client().post(
-        f"/hooks/{world.source().endpoint_token}/", b"", "application/json", **request
+    answer = Client(CONTENT_LENGTH="", HTTP_TRANSFER_ENCODING="chunked").post(
+        f"/hooks/{world.source().endpoint_token}/", b"", "application/json"
     )
     assert answer.status_code == 411
 

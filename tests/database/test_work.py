@@ -20,7 +20,7 @@ from reliability.work.lease import take, take_alone
 from reliability.work.settle import Done, finish, finish_late, intend
 from tests.database import world
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = pytest.mark.django_db
 
 HOUR = timedelta(hours=1)
 TWICE = Backoff(first=HOUR, cap=HOUR, attempts=2)
@@ -143,7 +143,7 @@ def test_a_late_result_is_refused_once_somebody_newer_started() -> None:
 
 def test_run_once_goes_to_a_letter_with_its_error_after_one_start() -> None:
     job = world.job("once")
-    drain("outside")
+    world.work_outside()
     job.refresh_from_db()
     assert (job.state, job.starts) == ("dead", 1)
     letter = job.letters.get()
@@ -288,6 +288,7 @@ def test_a_base_exception_is_the_jobs_failure_not_the_workers(
         assert bad.attempts.get().error_type == how.__name__
 
 
+@pytest.mark.django_db(transaction=True)
 def test_a_handler_that_closes_the_connection_costs_only_its_own_job() -> None:
     def close(event: Event) -> None:
         connection.close()
@@ -319,5 +320,5 @@ def test_letters_of_one_cause_share_a_fingerprint() -> None:
     with world.kind("refuse", refuse, policy=RunOnce()):
         for key in ("a", "bbbb"):
             world.job("refuse", key)
-        drain("outside")
+        world.work_outside()
         assert DeadLetter.objects.values("fingerprint").distinct().count() == 1

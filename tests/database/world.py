@@ -14,6 +14,9 @@ from reliability.claim.accept import Accepted, Asked, Fate, claim, enqueue
 from reliability.handlers import Event, LocalTransaction, Sink
 from reliability.models import Job, Source, SourceSecret, Tenant
 from reliability.policy import Policy
+from reliability.work.batch import prepare
+from reliability.work.lease import take
+from reliability.work.outside import run_outside_one
 
 SECRET = "whsec_bWFkZSBmb3IgdGVzdHMgb25seSE="
 
@@ -65,6 +68,13 @@ def take_in(at: Source, *asked: Asked) -> list[Fate]:
 def asked(key: str, kind: str = "stripe.charge.succeeded", **facts: Any) -> Asked:
     body = facts.pop("body", {"id": key})
     return Asked(key=key, kind=kind, queue="local", body=json.dumps(body).encode(), **facts)
+
+
+def work_outside() -> None:
+    """Work what is due in this thread, so that it stays in the test's transaction."""
+    while ready := prepare(take("outside", limit=10)):
+        for one in ready:
+            run_outside_one(one)
 
 
 def make_due(job: Job) -> None:
