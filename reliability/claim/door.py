@@ -10,7 +10,8 @@ from threading import Lock
 from django.utils import timezone
 
 from reliability import sql
-from reliability.claim.presets import PRESETS, Acknowledgement, OperationRule
+from reliability.claim.operations import OperationRule, read_rules
+from reliability.claim.presets import PRESETS, Acknowledgement
 from reliability.claim.signatures import SCHEMES, Scheme
 from reliability.errors import TryAgain
 from reliability.models import Source, SourceSecret
@@ -89,7 +90,16 @@ def _look(token: str) -> Door | None:
         source=source,
         scheme=SCHEMES[source.scheme],
         secrets=[(secret.pk, secret.open()) for secret in secrets],
-        operations=preset.operations,
+        operations=[*_own_rules(source), *preset.operations],
         acknowledgement=preset.acknowledgement,
         body_bytes_max=source.body_bytes_max or preset.body_bytes_max,
     )
+
+
+def _own_rules(source: Source) -> Sequence[OperationRule]:
+    """Read the source's own rules; without them one operation could be claimed twice."""
+    try:
+        return read_rules(source.operation_rules)
+    except ValueError as error:
+        logger.exception("operation_rules_unreadable", extra={"source": source.pk})
+        raise TryAgain(f"{source.slug}: {error}") from None

@@ -1,8 +1,8 @@
 """From an event to the operation it tells of: this charge, this refund."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
 from decimal import Decimal
 from typing import Literal
 
@@ -38,6 +38,28 @@ class OperationRule:
     exponents: str = "iso"
     only_if: Sequence[tuple[str, JsonValue]] = ()
     unless: Sequence[tuple[str, JsonValue]] = ()
+
+
+def read_rules(rows: Sequence[Mapping[str, object]]) -> tuple[OperationRule, ...]:
+    """Read rules as a source stores them; ValueError names what is wrong with which rule."""
+    return tuple(_rule(number, row) for number, row in enumerate(rows, 1))
+
+
+def _rule(number: int, row: Mapping[str, object]) -> OperationRule:
+    texts = {"event_type", "operation_class", "amount_unit", "exponents"}
+    known = {field.name for field in fields(OperationRule)}
+    wrong = [
+        name
+        for name, value in row.items()
+        if name not in known or not isinstance(value, str if name in texts else list)
+    ]
+    missing = {"event_type", "operation_class", "reference"} - set(row)
+    if wrong or missing:
+        names = ", ".join(sorted({*wrong, *missing}))
+        raise ValueError(
+            f"operation rule {number}: unknown, missing or of a wrong type: {names}"
+        )
+    return OperationRule(**row)  # type: ignore[arg-type]
 
 
 def map_operation(

@@ -54,6 +54,7 @@ class Migration(migrations.Migration):
                 ('endpoint_token', models.CharField(default=reliability.models.source.endpoint_token, max_length=64, unique=True)),
                 ('options', models.JSONField(default=dict)),
                 ('routes', models.JSONField(default=dict)),
+                ('operation_rules', models.JSONField(default=list)),
                 ('body_bytes_max', models.PositiveIntegerField(null=True)),
                 ('zone', models.CharField(default='UTC', max_length=64)),
                 ('statement_format', models.CharField(blank=True, max_length=60)),

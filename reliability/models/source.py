@@ -65,6 +65,10 @@ class Source(models.Model):
     """Of the scheme: header names, tolerance, …"""
     routes: models.JSONField[dict[str, str], dict[str, str]] = models.JSONField(default=dict)
     """Event type to kind, where it is not ``<scheme>.<event type>``."""
+    operation_rules: models.JSONField[list[dict[str, Any]], list[dict[str, Any]]] = (
+        models.JSONField(default=list)
+    )
+    """Operation rules of its own, asked before its preset's: fields of ``OperationRule``."""
     body_bytes_max = models.PositiveIntegerField(null=True)
     zone = models.CharField(max_length=64, default="UTC")
     statement_format = models.CharField(max_length=60, blank=True)
