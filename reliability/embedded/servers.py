@@ -34,9 +34,11 @@ class Addresses:
 class Servers:
     """The two servers of one data folder; at most one process holds a folder at a time."""
 
-    def __init__(self, folder: Path, *, durable: bool = True) -> None:
+    def __init__(self, folder: Path, *, durable: bool = True, fresh: bool = False) -> None:
+        """With `fresh`, `start` removes what servers of this folder stored before."""
         self.folder = folder.absolute()
         self.durable = durable
+        self.fresh = fresh
         self.account: Account = server_account()
         self._binaries: Binaries | None = None
         self._hold = Hold(self.folder)
@@ -111,6 +113,8 @@ class Servers:
 
     def _prepare(self) -> None:
         state = read_state(self.folder)
+        if self.fresh and state.home:
+            shutil.rmtree(state.home, ignore_errors=True)
         state = replace(
             state,
             home=state.home if Path(state.home or "-").is_dir() else str(self._choose_home()),

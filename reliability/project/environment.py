@@ -21,10 +21,12 @@ KNOWN = frozenset(
     for name in (
         "BASE_URL",
         "DATA",
+        "HANDLERS",
         "KEY_RING",
         "KILL",
         "PACE",
         "PROCESS",
+        "SINK",
         "TEST_DATABASE_URL",
     )
 )

@@ -1,4 +1,4 @@
-"""What a person may do with dead letters: requeue, undo, discard, restore.
+"""What a person may do with dead letters: requeue, undo, discard, restore, resolve.
 
 Each is a compare-and-set on the version the person saw. Whoever comes second is told who was
 first; nothing happens twice.
@@ -105,6 +105,22 @@ def discard(seen: Sequence[Seen], act: Act) -> Moved:
         moved = _move(letters, seen, from_state=Job.State.DEAD, to_state=Job.State.DISCARDED)
         _close(moved, Status.DISCARDED, act, now)
         _record(act, "discard", moved)
+    return _told(letters, moved, refused)
+
+
+def resolve(seen: Sequence[Seen], act: Act) -> Moved:
+    """End letters whose effect is in the world already, or was brought about by hand.
+
+    ``act.reason`` is required and says how that is known; the keys stay claimed, the operations
+    stand. There is no way back.
+    """
+    _check(seen, act, reason=True)
+    now = timezone.now()
+    letters, refused = _open(seen, act)
+    with transaction.atomic(using=sql.database().alias):
+        moved = _move(letters, seen, from_state=Job.State.DEAD, to_state=Job.State.RESOLVED)
+        _close(moved, Status.RESOLVED, act, now)
+        _record(act, "resolve", moved)
     return _told(letters, moved, refused)
 
 

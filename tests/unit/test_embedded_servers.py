@@ -55,6 +55,17 @@ def test_the_application_role_is_no_superuser(servers: Servers) -> None:
     assert row == ("off", "reliability")
 
 
+def test_fresh_servers_have_forgotten_what_their_folder_stored(tmp_path: Path) -> None:
+    for fresh, known in ((False, 0), (False, 1), (True, 0)):
+        servers = Servers(tmp_path / "data", durable=False, fresh=fresh)
+        with psycopg.connect(servers.start().database_url) as database:
+            asked = database.execute("SELECT count(*) FROM pg_tables WHERE tablename = 't'")
+            assert asked.fetchone() == (known,)
+            database.execute("CREATE TABLE IF NOT EXISTS t ()")
+        servers.stop()
+    Servers(tmp_path / "data").remove()
+
+
 def test_the_servers_start_below_a_path_too_long_for_a_socket(servers: Servers) -> None:
     addresses = servers.start()
 
