@@ -1,7 +1,10 @@
 """How commands show what they found: a table for people, one JSON object for programs."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from typing import Any
 
 from django.core.management.base import OutputWrapper
@@ -10,6 +13,10 @@ from rich.table import Table
 
 Row = Mapping[str, Any]
 NUMBERS = (int, float)
+WIDTH = 160
+"""Columns where nothing tells: a pipe, a file."""
+SECONDS_ALONE_MAX = 120
+CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
 def say_json(out: OutputWrapper, found: Any) -> None:
@@ -19,7 +26,8 @@ def say_json(out: OutputWrapper, found: Any) -> None:
 
 def say_table(out: OutputWrapper, title: str, rows: Sequence[Row]) -> None:
     """Print rows of equal columns under a title; numbers stand to the right."""
-    console = Console(file=out, markup=False, emoji=False, highlight=False)  # type: ignore[arg-type]  # OutputWrapper is a file
+    width = None if out.isatty() else WIDTH
+    console = Console(file=out, width=width, markup=False, emoji=False, highlight=False)  # type: ignore[arg-type]  # OutputWrapper is a file
     table = Table(title=title, title_justify="left", title_style="bold")
     for name, value in rows[0].items() if rows else ():
         table.add_column(
@@ -40,9 +48,34 @@ def say_facts(out: OutputWrapper, facts: Row) -> None:
 
 
 def cell(value: Any) -> str:
-    """Write one value as a person reads it: lists with commas, nothing as nothing."""
+    """Write one value as a person reads it; what could steer a terminal is shown as a mark."""
     if value is None:
         return ""
-    if isinstance(value, list | tuple):
-        return ", ".join(str(one) for one in value)
-    return str(value)
+    text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+    return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
+
+
+def in_words(span: timedelta) -> str:
+    """Write a duration as people do: 91.5 s up to two minutes, then 7 min 15 s, 3 h 12 min, …"""
+    seconds = round(span.total_seconds(), 3)
+    if seconds <= SECONDS_ALONE_MAX:
+        return f"{seconds:g} s"
+    left = round(seconds)
+    told = []
+    for name, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        if count := left // size:
+            told.append(f"{count} {name}")
+        left %= size
+    return " ".join(told[:2])
+
+
+def amount(minor: int | None, currency: str | None, exponent: int | None) -> str:
+    """Write an amount in its currency's major unit; empty where none is known."""
+    if minor is None or currency is None:
+        return ""
+    return f"{Decimal(minor).scaleb(-(exponent or 0)):f} {currency}"
+
+
+def moment(at: datetime | None) -> str:
+    """Write a time in UTC, to the second."""
+    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S}" if at else ""
