@@ -45,6 +45,8 @@ GOOD = [
     Sample("stripe-payout-csv", "stripe_payout.csv"),
     Sample("stripe-api-json", "stripe_api_pages.jsonl"),
     Sample("adyen-settlement-csv", "adyen_carry_over.csv"),
+    Sample("camt053", "camt053_batch.xml"),
+    Sample("mt940", "mt940_year_end.sta"),
     Sample("gocardless-payout-items", "gocardless_payout.jsonl"),
     Sample("stripe-balance-csv", "stripe_balance.csv"),
     Sample(

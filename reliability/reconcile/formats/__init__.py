@@ -5,9 +5,11 @@ from typing import BinaryIO
 
 from reliability.reconcile.formats import (
     adyen_settlement_csv,
+    camt053,
     gocardless_payout_items,
     json_lines,
     mapped_csv,
+    mt940,
     stripe_api_json,
     stripe_balance_csv,
     stripe_payout_csv,
@@ -32,6 +34,8 @@ FORMATS: Mapping[str, StatementFormat] = {
     "stripe-api-json": stripe_api_json,
     "adyen-settlement-csv": adyen_settlement_csv,
     "gocardless-payout-items": gocardless_payout_items,
+    "camt053": camt053,
+    "mt940": mt940,
     "json-lines": json_lines,
     "mapped-csv": mapped_csv,
 }
