@@ -1,0 +1,120 @@
+"""Files as received: hashed, kept in parts before anybody parses them, read back as a stream."""
+
+import hashlib
+import io
+from collections.abc import Iterator
+from datetime import date
+from typing import BinaryIO
+
+from django.db import transaction
+from django.utils import timezone
+
+from reliability import sql
+from reliability.conf import conf
+from reliability.models import Artefact, ArtefactPart, Source
+from reliability.reconcile.formats.base import StatementError
+
+PART_BYTES = 1024 * 1024
+PARTS_PER_INSERT = 4
+NAME_CHARACTERS_MAX = 200
+
+
+def receive(
+    source: Source, *, name: str, content: bytes | BinaryIO, by: str, day: date | None = None
+) -> Artefact:
+    """Keep a file's bytes; the same bytes again are the same artefact, ``seen_again``.
+
+    A stream must be seekable: it is read twice, once to hash it. Raises ``StatementError`` for
+    a file over ``conf().statement_bytes_max``, of which nothing is kept.
+    """
+    stream = io.BytesIO(content) if isinstance(content, bytes) else content
+    digest, size_bytes = _measured(stream)
+    with transaction.atomic(using=sql.database().alias):
+        artefact, made = Artefact.objects.get_or_create(
+            source=source,
+            sha256=digest,
+            defaults={
+                "tenant_id": source.tenant_id,
+                "size_bytes": size_bytes,
+                "name": name[:NAME_CHARACTERS_MAX],
+                "received_at": timezone.now(),
+                "received_by": by,
+                "day": day,
+            },
+        )
+        if made:
+            _keep(artefact, stream)
+    artefact.seen_again = not made
+    return artefact
+
+
+def _measured(stream: BinaryIO) -> tuple[bytes, int]:
+    digest, size_bytes = hashlib.sha256(), 0
+    for part in _parts(stream):
+        digest.update(part)
+        size_bytes += len(part)
+        if size_bytes > conf().statement_bytes_max:
+            rule = f"the file has more than {conf().statement_bytes_max:,} bytes"
+            raise StatementError(0, rule, "give one day's statement, not an archive")
+    return digest.digest(), size_bytes
+
+
+def _parts(stream: BinaryIO) -> Iterator[bytes]:
+    stream.seek(0)
+    while part := stream.read(PART_BYTES):
+        yield part
+
+
+def _keep(artefact: Artefact, stream: BinaryIO) -> None:
+    rows = (
+        ArtefactPart(
+            tenant_id=artefact.tenant_id, artefact=artefact, number=number, content=part
+        )
+        for number, part in enumerate(_parts(stream))
+    )
+    while some := [row for _, row in zip(range(PARTS_PER_INSERT), rows, strict=False)]:
+        ArtefactPart.objects.bulk_create(some)
+
+
+def opened(artefact: Artefact) -> BinaryIO:
+    """Return the artefact's bytes as a seekable stream that holds one part at a time."""
+    return io.BufferedReader(_Kept(artefact), PART_BYTES)
+
+
+class _Kept(io.RawIOBase):
+    """The parts of an artefact, end to end."""
+
+    def __init__(self, artefact: Artefact) -> None:
+        self._artefact = artefact
+        self._at = 0
+        self._number = -1
+        self._part = b""
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        base = {
+            io.SEEK_SET: 0,
+            io.SEEK_CUR: self._at,
+            io.SEEK_END: self._artefact.size_bytes,
+        }
+        self._at = base[whence] + offset
+        return self._at
+
+    def tell(self) -> int:
+        return self._at
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # Buffer before 3.12
+        number, begin = divmod(self._at, PART_BYTES)
+        if number != self._number:
+            part = ArtefactPart.objects.filter(artefact=self._artefact, number=number)
+            found = part.values_list("content", flat=True).first()
+            self._number, self._part = number, bytes(found or b"")
+        piece = self._part[begin : begin + len(buffer)]
+        buffer[: len(piece)] = piece
+        self._at += len(piece)
+        return len(piece)

@@ -1,0 +1,122 @@
+"""Lines on their way into the database: counted, given their operation, copied in batches."""
+
+import json
+from typing import Any
+
+from reliability import sql
+from reliability.conf import conf
+from reliability.models import Statement
+from reliability.reconcile.formats.base import (
+    Line,
+    Quarantined,
+    StatementError,
+    content_hash,
+)
+from reliability.reconcile.scope import Scope
+from reliability.reconcile.tally import Tally
+
+BATCH_LINES = 5_000
+RAW_CHARACTERS_KEPT = 500
+COLUMNS = (
+    "tenant_id", "statement_id", "position", "identity", "provider_id", "references", "kind",
+    "operation_class", "reference", "amount_minor", "currency", "exponent", "settled_minor",
+    "settled_currency", "settled_exponent", "fee_minor", "net_minor", "occurred_at",
+    "occurred_day", "booked_at", "booked_day", "available_at", "available_day", "batch",
+    "status", "raw",
+)  # fmt: skip
+COPY = 'COPY reliability_statementline ("{}") FROM STDIN'.format('", "'.join(COLUMNS))
+AMOUNT_MINOR_MAX = 2**63 - 1
+KEY_BYTES_MAX = 255
+ANALYSE_FROM_LINES = 10_000
+
+
+class LineWriter:
+    """Stores one statement's lines; memory holds one batch, whatever the file's size."""
+
+    def __init__(self, statement: Statement, scope: Scope) -> None:
+        self._statement = statement
+        self._scope = scope
+        self._batch: list[tuple[Any, ...]] = []
+        self.tally = Tally()
+        self.quarantined: list[dict[str, Any]] = []
+
+    def add(self, item: Line | Quarantined) -> None:
+        """Count one row and keep it. Raises ``StatementError`` for too many unreadable ones."""
+        if isinstance(item, Line) and (why := unstorable(item)):
+            item = Quarantined(item.position, item.raw, why)
+        self.tally.add(item)
+        match item:
+            case Quarantined():
+                self._quarantine(item)
+            case Line():
+                self._batch.append(self._row(item))
+                if len(self._batch) == BATCH_LINES:
+                    self._flush()
+
+    def finish(self) -> Statement:
+        """Store what is left and number the rows that repeat."""
+        self._flush()
+        sql.rows("number_repeats", _Repeat, statement_id=self._statement.pk)
+        if self.tally.lines >= ANALYSE_FROM_LINES:
+            sql.command("ANALYZE reliability_statementline")
+        return self._statement
+
+    def _quarantine(self, row: Quarantined) -> None:
+        if len(self.quarantined) == conf().quarantined_max:
+            rule = f"more than {conf().quarantined_max} rows cannot be read: {row.reason}"
+            raise StatementError(row.position, rule, "choose the format of this file")
+        self.quarantined.append(
+            {
+                "position": row.position,
+                "raw": _plain(row.raw[:RAW_CHARACTERS_KEPT]),
+                "reason": _plain(row.reason[:RAW_CHARACTERS_KEPT]),
+            }
+        )
+
+    def _row(self, line: Line) -> tuple[Any, ...]:
+        named, reference = self._scope.operation(line)
+        identity = f"id:{line.provider_id}" if line.provider_id else f"is:{content_hash(line)}"
+        if reference and len(reference.encode()) > KEY_BYTES_MAX:
+            reference = None
+        return (
+            self._statement.tenant_id, self._statement.pk, line.position, identity,
+            line.provider_id, json.dumps(line.references), line.kind, named, reference,
+            line.amount_minor, line.currency, line.exponent, line.settled_minor,
+            line.settled_currency, line.settled_exponent, line.fee_minor, line.net_minor,
+            line.occurred_at, line.occurred_day, line.booked_at, line.booked_day,
+            line.available_at, line.available_day, line.group, line.status, line.raw,
+        )  # fmt: skip
+
+    def _flush(self) -> None:
+        wrapper = sql.database()
+        with (
+            wrapper.wrap_database_errors,
+            wrapper.connection.cursor() as cursor,
+            cursor.copy(COPY) as copy,
+        ):
+            for row in self._batch:
+                copy.write_row(row)
+        self._batch.clear()
+
+
+def unstorable(line: Line) -> str:
+    """Say why a line cannot be kept as it is, or nothing."""
+    amounts = (line.amount_minor, line.settled_minor, line.fee_minor, line.net_minor)
+    if any(abs(amount or 0) > AMOUNT_MINOR_MAX for amount in amounts):
+        return "an amount is out of bounds"
+    if len(line.provider_id or "") > KEY_BYTES_MAX:
+        return f"its id is longer than {KEY_BYTES_MAX} characters"
+    texts = [line.kind, line.status, line.provider_id or "", line.group or "", line.raw]
+    text = "".join([*texts, *line.references.values()])
+    return "" if text == _plain(text) else "it holds characters that are no text"
+
+
+def _plain(text: str) -> str:
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.replace("\0", "").encode("utf-8", "replace").decode()
+
+
+class _Repeat:
+    def __init__(self, **_: int) -> None:
+        """Nothing is needed of a repeat but that it was numbered."""

@@ -1,0 +1,156 @@
+"""From a file to a statement: read lazily, stored in batches, its figures kept beside its lines."""
+
+from dataclasses import dataclass
+from datetime import date
+
+from django.db import transaction
+from django.db.models import Max
+from django.utils import timezone
+
+from reliability import sql
+from reliability.models import Artefact, Source, Statement, StatementLine
+from reliability.reconcile import local_day
+from reliability.reconcile.artefact import opened, receive
+from reliability.reconcile.figures import declared_as_json, declared_from_json, tally_as_json
+from reliability.reconcile.formats import read
+from reliability.reconcile.formats.base import (
+    Declared,
+    Mode,
+    SourceRules,
+    StatementError,
+)
+from reliability.reconcile.lines import LineWriter
+from reliability.reconcile.scope import OPTIONS, Scope, scope_of
+
+__all__ = ["Refused", "import_statement", "latest", "receive"]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A file that is no statement of its source: file, line, rule and remedy in one sentence."""
+
+    artefact: Artefact
+    sentence: str
+
+
+def import_statement(artefact: Artefact, day: date) -> Statement | Refused:
+    """Read a kept file as its source's statement of one local day.
+
+    A day that has a statement gets a further revision; the file it has already changes nothing.
+    Of a file with several statements the one of ``day`` is taken. A refusal is kept with the
+    artefact.
+    """
+    alias = sql.database().alias
+    with transaction.atomic(using=alias):
+        source = Source.objects.select_for_update(no_key=True).get(pk=artefact.source_id)
+        newest = latest(source, day)
+        if newest and newest.artefact_id == artefact.pk:
+            return newest
+        Artefact.objects.filter(pk=artefact.pk).update(day=day)
+        try:
+            with transaction.atomic(using=alias):
+                return _stored(source, artefact, day)
+        except StatementError as error:
+            return _refuse(artefact, day, error)
+
+
+def latest(source: Source, day: date) -> Statement | None:
+    """Return the newest revision of a day's statement."""
+    found = Statement.objects.filter(source=source, day=day).select_related("artefact")
+    return found.order_by("-revision").first()
+
+
+def rules_of(source: Source) -> SourceRules:
+    """Return how a source's files are to be read."""
+    options = source.statement_options
+    mode: Mode = "test" if source.mode == Source.Mode.TEST else "live"
+    said = options.get("declared")
+    return SourceRules(
+        zone=source.zone,
+        account=source.account,
+        mode=mode,
+        options={name: value for name, value in options.items() if name not in OPTIONS},
+        exponents=options.get("exponents", {}),
+        declared=declared_from_json(said) if said else None,
+    )
+
+
+def scope_for(source: Source) -> Scope:
+    """Return what a source's compare covers. Raises ``StatementError`` for a bad set-up."""
+    return scope_of(
+        source.statement_format,
+        source.statement_kinds,
+        source.statement_options,
+        grace_hours=source.grace_hours,
+    )
+
+
+def _refuse(artefact: Artefact, day: date, error: StatementError) -> Refused:
+    sentence = f"{artefact.name}, {day}: {error}"
+    Artefact.objects.filter(pk=artefact.pk).update(refused=sentence)
+    artefact.day, artefact.refused = day, sentence
+    return Refused(artefact, sentence)
+
+
+def _stored(source: Source, artefact: Artefact, day: date) -> Statement:
+    kept: list[Statement] = []
+    fitting: list[Statement] = []
+    writer: LineWriter | None = None
+    for item in read(source.statement_format, opened(artefact), rules_of(source)):
+        writer = writer or LineWriter(_begun(source, artefact, day), scope_for(source))
+        if not isinstance(item, Declared):
+            writer.add(item)
+            continue
+        kept.append(_finished(writer, item))
+        writer = None
+        if _speaks_of(item, day, source.zone):
+            fitting.append(kept[-1])
+    return _the_one(kept, fitting, day)
+
+
+def _begun(source: Source, artefact: Artefact, day: date) -> Statement:
+    revisions = Statement.objects.filter(source=source, day=day)
+    newest = revisions.aggregate(newest=Max("revision"))["newest"] or 0
+    return Statement.objects.create(
+        tenant_id=source.tenant_id,
+        source=source,
+        artefact=artefact,
+        statement_format=source.statement_format,
+        day=day,
+        revision=newest + 1,
+        created_at=timezone.now(),
+    )
+
+
+def _finished(writer: LineWriter, declared: Declared) -> Statement:
+    statement = writer.finish()
+    statement.declared = declared_as_json(declared)
+    statement.computed = tally_as_json(writer.tally)
+    statement.quarantined = writer.quarantined
+    statement.line_count = writer.tally.lines
+    statement.sequence = str(declared.sequence or "")
+    statement.save()
+    return statement
+
+
+def _speaks_of(declared: Declared, day: date, zone: str) -> bool:
+    """Say whether a statement's own period, if it names one, holds ``day``."""
+    first, last = declared.first_day, declared.last_day
+    if declared.period_start:
+        first = local_day.day_of(declared.period_start, zone)
+    return (first is None or first <= day) and (last is None or day <= last)
+
+
+def _the_one(kept: list[Statement], fitting: list[Statement], day: date) -> Statement:
+    """Keep the day's statement of several; a lone one stays whatever it says, for the gates."""
+    chosen = kept if len(kept) == 1 else fitting
+    if len(chosen) != 1:
+        rule = f"of {len(kept)} statements in the file {len(chosen)} are of {day}"
+        raise StatementError(0, rule, f"give the one statement of {day}")
+    [one], revision = chosen, kept[0].revision
+    others = [statement.pk for statement in kept if statement != one]
+    StatementLine.objects.filter(statement__in=others).delete()
+    Statement.objects.filter(pk__in=others).delete()
+    Statement.objects.filter(pk=one.pk).update(revision=revision)
+    one.revision = revision
+    return one

@@ -1,0 +1,69 @@
+-- Open a discrepancy for each disagreement of a report, or carry the one that is there.
+--
+--   report_id
+--   families     jsonb object: verdict to family
+--   now
+--
+-- -> Carried: id, and whether it had been closed before and is open again. Locks those rows.
+--
+-- A closed one opens again where this report contradicts it; one that a person settled only where
+-- a later day or other figures do. An ignored one stays so until its last day is over.
+
+WITH found AS (
+    SELECT DISTINCT ON (verdict.operation_class, verdict.reference, family)
+           report.tenant_id, report.source_id, verdict.operation_class, verdict.reference,
+           %(families)s::jsonb ->> verdict.verdict AS family, verdict.verdict, verdict.cause,
+           verdict.their_minor, verdict.our_minor, verdict.currency, verdict.exponent,
+           report.day, report.id AS report_id, verdict.line_id, job.id AS job_id
+    FROM reliability_verdict verdict
+    JOIN reliability_report report ON report.id = verdict.report_id
+    LEFT JOIN reliability_operation operation
+      ON operation.id = verdict.operation_id
+    LEFT JOIN reliability_job job ON job.key_id = operation.key_id
+    WHERE verdict.report_id = %(report_id)s
+      AND verdict.verdict = ANY(ARRAY(SELECT jsonb_object_keys(%(families)s::jsonb)))
+      AND verdict.reference IS NOT NULL AND verdict.currency IS NOT NULL
+    ORDER BY verdict.operation_class, verdict.reference, family, verdict.id
+),
+before AS (
+    SELECT known.id, known.status IN ('recovered', 'resolved', 'ignored') AS closed
+    FROM found JOIN reliability_discrepancy known
+      USING (source_id, operation_class, reference, family)
+),
+carried AS (
+    INSERT INTO reliability_discrepancy AS known
+        (tenant_id, source_id, operation_class, reference, family, verdict, cause, status,
+         their_minor, our_minor, currency, exponent, first_day, last_day, report_id, line_id,
+         job_id, version, opened_at, closed_by, closed_reason, owner, recover_asked_by)
+    SELECT tenant_id, source_id, operation_class, reference, family, verdict, cause, 'open',
+           their_minor, our_minor, currency, exponent, day, day, report_id, line_id, job_id, 1,
+           %(now)s, '', '', '', ''
+    FROM found
+    ON CONFLICT (source_id, operation_class, reference, family) DO UPDATE SET
+        status = CASE
+            WHEN known.status = 'recovering'
+                 AND excluded.cause IN ('received_unprocessed', 'retrying') THEN 'recovering'
+            WHEN known.status = 'ignored'
+                 AND coalesce(known.ignored_until >= excluded.last_day, true) THEN 'ignored'
+            WHEN known.status = 'resolved' AND known.resolution = 'by hand'
+                 AND excluded.last_day <= known.last_day
+                 AND (excluded.verdict, excluded.their_minor, excluded.our_minor)
+                     IS NOT DISTINCT FROM (known.verdict, known.their_minor, known.our_minor)
+                 THEN 'resolved'
+            ELSE 'open' END,
+        verdict = excluded.verdict,
+        cause = excluded.cause,
+        their_minor = excluded.their_minor,
+        our_minor = excluded.our_minor,
+        currency = excluded.currency,
+        exponent = excluded.exponent,
+        first_day = least(known.first_day, excluded.first_day),
+        last_day = greatest(known.last_day, excluded.last_day),
+        report_id = excluded.report_id,
+        line_id = coalesce(excluded.line_id, known.line_id),
+        job_id = coalesce(excluded.job_id, known.job_id),
+        version = known.version + 1
+    RETURNING known.id, known.status
+)
+SELECT carried.id, coalesce(before.closed, false) AND status = 'open' AS reopened
+FROM carried LEFT JOIN before USING (id)

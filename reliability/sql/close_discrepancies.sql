@@ -1,0 +1,48 @@
+-- Close the open discrepancies a report contradicts: their operation matches now, or the same
+-- day's newer report no longer shows them.
+--
+--   report_id
+--   families   as in carry_discrepancies
+--   withheld   bool: only a match closes anything
+--   now
+--
+-- -> id and status of each closed one. Locks those rows.
+
+WITH said AS (
+    SELECT operation_class, reference, %(families)s::jsonb ->> verdict AS family, verdict,
+           operation_id
+    FROM reliability_verdict
+    WHERE report_id = %(report_id)s AND reference IS NOT NULL
+),
+closing AS (
+    SELECT known.id, report.day, report.version, agreed.operation_id
+    FROM reliability_report report
+    JOIN reliability_discrepancy known
+      ON known.source_id = report.source_id AND known.status IN ('open', 'recovering')
+    LEFT JOIN said agreed
+      ON agreed.operation_class = known.operation_class AND agreed.reference = known.reference
+     AND agreed.verdict IN ('matched', 'matched_timing', 'matched_tolerance')
+    WHERE report.id = %(report_id)s
+      AND ((agreed.verdict IS NOT NULL AND known.family <> 'duplicate')
+           OR (known.last_day = report.day AND NOT %(withheld)s))
+      AND NOT EXISTS (
+          SELECT FROM said
+          WHERE said.operation_class = known.operation_class
+            AND said.reference = known.reference AND said.family = known.family)
+)
+UPDATE reliability_discrepancy known
+SET status = CASE WHEN known.status = 'recovering' THEN 'recovered' ELSE 'resolved' END,
+    resolution = 'automatic', closed_at = %(now)s, closed_by = 'the compare',
+    closed_reason = CASE
+        WHEN claimed.id IS NULL THEN
+            format('version %%s of %%s shows it no longer', closing.version, closing.day)
+        ELSE format('matched on %%s, version %%s: event %%s was accepted %%s UTC', closing.day,
+                    closing.version, claimed.key,
+                    to_char(claimed.claimed_at AT TIME ZONE 'UTC', 'YYYY-MM-DD HH24:MI:SS'))
+        END,
+    version = known.version + 1
+FROM closing
+LEFT JOIN reliability_operation operation ON operation.id = closing.operation_id
+LEFT JOIN reliability_processedkey claimed ON claimed.id = operation.key_id
+WHERE known.id = closing.id
+RETURNING known.id, known.status
