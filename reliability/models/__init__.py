@@ -2,6 +2,7 @@
 
 from reliability.models.claim import Body, Delivery, Operation, ProcessedKey, Receipt, Refusal
 from reliability.models.discrepancy import Discrepancy
+from reliability.models.redrive import BodyEdit, LetterGroup, Redrive, RedriveMember
 from reliability.models.source import Membership, Source, SourceSecret, Tenant
 from reliability.models.statement import (
     Artefact,
@@ -23,14 +24,18 @@ __all__ = [
     "Attempt",
     "AuditEntry",
     "Body",
+    "BodyEdit",
     "DeadLetter",
     "Delivery",
     "Discrepancy",
     "Job",
+    "LetterGroup",
     "Membership",
     "Operation",
     "ProcessedKey",
     "Receipt",
+    "Redrive",
+    "RedriveMember",
     "Refusal",
     "Report",
     "Run",

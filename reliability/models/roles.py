@@ -12,7 +12,7 @@ OPERATE = (
     "requeue_deadletter", "discard_deadletter", "recover_discrepancy", "upload_statement",
     "view_payload",
 )  # fmt: skip
-APPROVE = ("sign_report",)
+APPROVE = ("sign_report", "approve_redrive")
 ADMINISTER = (
     "add_source", "change_source", "add_membership", "change_membership", "delete_membership",
     "change_alertrule",
