@@ -9,6 +9,8 @@ from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
 from django.db.utils import OperationalError
 
+from reliability.errors import KeyNotAccepted, UseRunOnce
+
 START = "Start one with `make up`, or set DATABASE_URL and BROKER_URL."
 
 
@@ -20,7 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     try:
         settings.INSTALLED_APPS  # noqa: B018 - Django itself would swallow what this raises
         execute_from_command_line(list(arguments))
-    except ImproperlyConfigured as err:
+    except (ImproperlyConfigured, KeyNotAccepted, UseRunOnce) as err:
         return _refuse(err, str(err), arguments)
     except OperationalError as err:
         return _refuse(err, explain(err), arguments)
