@@ -28,6 +28,10 @@ class Conf:
     poll_every: timedelta = timedelta(seconds=1)
     """How often a worker's parent looks for due jobs nobody rang for."""
 
+    # The database
+    prepare_statements: bool = True
+    """Switch off behind a pooler that hands a connection to others between transactions."""
+
     # Workers
     batch_max: int = 100
     batch_time: timedelta = timedelta(milliseconds=250)

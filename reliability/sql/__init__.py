@@ -10,6 +10,7 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from psycopg.rows import class_row
 from psycopg.types.json import JsonbLoader
 
+from reliability.conf import conf
 from reliability.models import Job
 
 Row = TypeVar("Row")
@@ -29,15 +30,19 @@ def database() -> BaseDatabaseWrapper:
 def rows(name: str, into: type[Row], /, **params: Any) -> list[Row]:
     """Run the named statement in the current transaction; each row becomes an ``into``.
 
-    Parameters are bound by the server. Errors are Django's own database errors.
+    Parameters are bound by the server, and the statement is prepared once per connection
+    (``conf().prepare_statements``). Errors are Django's own database errors.
     """
     wrapper = database()
     wrapper.ensure_connection()
-    raw: psycopg.Connection[Any] = wrapper.connection
-    with wrapper.wrap_database_errors, raw.cursor(row_factory=class_row(into)) as cursor:
+    # Django's own cursors bind on the client: these long statements would be planned each time.
+    cursor: psycopg.Cursor[Row] = psycopg.Cursor(
+        wrapper.connection, row_factory=class_row(into)
+    )
+    with wrapper.wrap_database_errors, cursor:
         # Django's connections leave JSON as text; statements here return values.
         cursor.adapters.register_loader("jsonb", JsonbLoader)
-        cursor.execute(statement(name).encode(), params)
+        cursor.execute(statement(name).encode(), params, prepare=conf().prepare_statements)
         return cursor.fetchall()
 
 

@@ -72,7 +72,8 @@ def _limited(limit: timedelta) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGALRM, interrupt)
+    if signal.getsignal(signal.SIGALRM) is not interrupt:
+        signal.signal(signal.SIGALRM, interrupt)
     _running.limit, _running.handler = limit, True
     signal.setitimer(signal.ITIMER_REAL, limit.total_seconds())
     try:
@@ -80,7 +81,6 @@ def _limited(limit: timedelta) -> Iterator[None]:
     finally:
         _running.handler = False
         signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 # In DEBUG and tests, a handler whose effects are rows may not open a socket.

@@ -23,6 +23,9 @@ logger = logging.getLogger(__name__)
 
 CHECK_NOW = "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED"
 """Without it one bad foreign key would fail the whole batch at its COMMIT."""
+MARK = "SAVEPOINT job"
+NEXT_MARK = f"RELEASE {MARK}; {MARK}"
+BACK_TO_MARK = f"ROLLBACK TO {MARK}"
 
 
 @dataclass(frozen=True)
@@ -84,6 +87,7 @@ def _slice(ready: Sequence[Ready]) -> int:
     try:
         with transaction.atomic(using=sql.database().alias, durable=True):
             until = time.monotonic() + conf().batch_time.total_seconds()
+            sql.command(MARK)
             for waiting in ready:
                 _in_savepoint(waiting, batch)
                 count += 1
@@ -92,7 +96,7 @@ def _slice(ready: Sequence[Ready]) -> int:
             _settle(batch)
     except (DatabaseError, LeaseLost) as error:
         logger.warning("batch_rerun", extra={"jobs": count, "why": type(error).__name__})
-        count = max(count, 1)
+        batch, count = _Batch(), max(count, 1)
         for waiting in _unfinished(ready[:count]):
             run_one(waiting)
     _tell(batch)
@@ -100,15 +104,34 @@ def _slice(ready: Sequence[Ready]) -> int:
 
 
 def _in_savepoint(waiting: Ready, batch: _Batch) -> None:
+    """Run one handler between two marks; a failure takes back its rows and its commit hooks."""
     if not has_time(waiting):
         release(waiting.job)
         return
+    connection = sql.database()
+    hooks = len(connection.run_on_commit)
+    verdict = attempt(waiting.job, waiting.kind, waiting.event, own_job=waiting.own_job)
+    if isinstance(verdict, Done):
+        verdict = _checked(waiting, verdict, f"{CHECK_NOW}; {NEXT_MARK}")
+    match verdict:
+        case Done():
+            batch.done.append(verdict)
+        case Failed():
+            del connection.run_on_commit[hooks:]
+            transaction.set_rollback(False, using=connection.alias)
+            sql.command(BACK_TO_MARK)
+            batch.failed.append(verdict)
+
+
+def _checked(waiting: Ready, done: Done, commands: str) -> Done | Failed:
+    """Let the database check what the handler deferred, while it is still that handler's."""
     try:
-        with transaction.atomic(using=sql.database().alias):
-            done = _work(waiting)
-        batch.done.append(done)
-    except Undone as undone:
-        batch.failed.append(undone.verdict)
+        sql.command(commands)
+    except DatabaseError as error:
+        return Failed(
+            waiting.job, waiting.kind, error, done.started_at, own_job=waiting.own_job
+        )
+    return done
 
 
 class Undone(Exception):
@@ -122,15 +145,10 @@ class Undone(Exception):
 def _work(waiting: Ready) -> Done:
     """Run the handler in the open transaction and check its constraints; else raise ``Undone``."""
     verdict = attempt(waiting.job, waiting.kind, waiting.event, own_job=waiting.own_job)
+    if isinstance(verdict, Done):
+        verdict = _checked(waiting, verdict, CHECK_NOW)
     if isinstance(verdict, Failed):
         raise Undone(verdict)
-    try:
-        sql.command(CHECK_NOW)
-    except DatabaseError as error:
-        failed = Failed(
-            waiting.job, waiting.kind, error, verdict.started_at, own_job=waiting.own_job
-        )
-        raise Undone(failed) from error
     return verdict
 
 
