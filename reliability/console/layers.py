@@ -11,7 +11,7 @@ from reliability.console.figures import Counted, counted
 from reliability.models import Attempt, Job, Receipt, Refusal, Report, Run
 
 RECENT = timedelta(hours=1)
-DEEDS = ("rescued", "rang", "buried")
+DEEDS = ("rescued", "rung", "buried")
 WORKER_SEEN = timedelta(minutes=15)
 
 

@@ -78,15 +78,20 @@ def money(minor: int | None, currency: str | None, exponent: int | None) -> str:
 
 def span(length: timedelta) -> str:
     """Write a duration in its two largest units."""
-    seconds = int(abs(length).total_seconds())
-    minutes, hours, days = seconds // 60, seconds // 3600, seconds // 86400
-    if seconds < 60:  # noqa: PLR2004 - a minute
-        return f"{seconds} s"
-    if hours < 1:
-        return f"{minutes} min"
-    if days < 1:
-        return f"{hours} h {minutes % 60:02d} m"
-    return f"{days} d {hours % 24} h"
+    length = abs(length)
+    seconds = int(length.total_seconds())
+    if not seconds and length:
+        return f"{max(length // timedelta(milliseconds=1), 1)} ms"
+    for unit, size, lesser, part in _UNITS:
+        if seconds >= size:
+            rest = seconds % size // part
+            return f"{seconds // size} {unit}" + (
+                f" {rest} {lesser}" if rest and lesser else ""
+            )
+    return f"{seconds} s"
+
+
+_UNITS = (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "", 1))
 
 
 def ago(at: datetime | None, now: datetime) -> str:

@@ -93,7 +93,7 @@ def _members(value: _Object, *, redacted: bool, indent: str) -> Iterator[Token]:
         yield Token(f"{indent}  ")
         yield from _plain(json.dumps(name, ensure_ascii=False), redacted=redacted, kind="k")
         yield Token(": ")
-        what = hidden_by_name(name) if redacted and held and not isinstance(held, list) else ""
+        what = hidden_by_name(name) if redacted and held else ""
         if what:
             yield Token(f"redacted: {what}", "mark")
         else:

@@ -92,7 +92,7 @@ def _mod97(text: str) -> int:
         plain = text[:end].replace(" ", "")
         turned = plain[4:] + plain[:4]
         if len(plain) >= IBAN_MIN and int("".join(str(int(c, 36)) for c in turned)) % 97 == 1:
-            return end
+            return len(text[:end].rstrip())
     return 0
 
 

@@ -30,14 +30,10 @@ class Pick(tables.Column):
 class RowsTable(tables.Table):
     """Rows of one page. Paging is by key and filters are strict, so nothing sorts by header."""
 
-    class Meta:
-        orderable = False
-        template_name = "console/_table.html"
-
     def __init__(self, rows: Any, *, now: datetime, caption: str, **options: Any) -> None:
         self.now = now
         self.caption = caption
-        super().__init__(rows, **options)
+        super().__init__(rows, orderable=False, template_name="console/_table.html", **options)
 
     def time(self, at: datetime | None, zone: str = "UTC") -> SafeString:
         """Return how long ago, with the exact time on hover."""

@@ -8,11 +8,9 @@
 
   const go = (step) => {
     const list = rows();
-    if (!list.length) return;
     at = Math.min(Math.max(at + step, 0), list.length - 1);
-    const target = list[at].querySelector("[data-lead] a, a");
-    if (target) target.focus();
-    list[at].scrollIntoView({ block: "nearest" });
+    list[at]?.querySelector("[data-lead] a, a")?.focus();
+    list[at]?.scrollIntoView({ block: "nearest" });
   };
   const current = () => rows()[at]?.querySelector(".pickcell input");
   const count = () => {
@@ -20,10 +18,10 @@
     all("[data-ticked]").forEach((e) => { e.textContent = `${ticked} selected on this page`; });
     all("[data-ticked-count]").forEach((e) => { e.textContent = ticked ? ` ${ticked}` : ""; });
     const head = document.querySelector("[data-all]");
-    if (head) {
-      head.checked = ticked > 0 && ticked === boxes().length;
-      head.indeterminate = ticked > 0 && !head.checked;
-    }
+    if (!head) return;
+    head.hidden = false;
+    head.checked = ticked > 0 && ticked === boxes().length;
+    head.indeterminate = ticked > 0 && !head.checked;
   };
   const act = (verb) => {
     const button = document.querySelector(`[data-verb="${verb}"]`);
@@ -75,5 +73,8 @@
     count();
   });
   document.addEventListener("reset", () => setTimeout(count));
+  document.addEventListener("htmx:beforeRequest", (event) => {
+    if (document.hidden || boxes().some((box) => box.checked)) event.preventDefault();
+  });
   count();
 })();

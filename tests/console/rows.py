@@ -19,6 +19,7 @@ from reliability.models import (
     Operation,
     ProcessedKey,
     Receipt,
+    Report,
     Source,
     Tenant,
 )
@@ -155,3 +156,13 @@ def operation(of: ProcessedKey) -> Operation:
         key=of,
         occurred_at=of.claimed_at,
     )
+
+
+def report(of: Source, completeness: str, **more: Any) -> Report:
+    """Return the current report of yesterday."""
+    now = timezone.now()
+    return Report.objects.create(
+        tenant=of.tenant, source=of, day=now.date() - timedelta(days=1), version=1,
+        completeness=completeness, starts_at=now, ends_at=now, inputs_sha256=bytes(32),
+        created_at=now, created_by="beat", **more,
+    )  # fmt: skip

@@ -7,6 +7,7 @@ import django_filters
 import django_tables2 as tables
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
+from django.forms import HiddenInput
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -51,7 +52,9 @@ class DeadLetterFilter(StrictFilter):
         field_name="job__key__key", lookup_expr="contains", label="Key contains", max_length=255,
         strip=False,
     )  # fmt: skip
-    cause = django_filters.CharFilter(field_name="fingerprint", label="Cause", max_length=255)
+    cause = django_filters.CharFilter(
+        field_name="fingerprint", label="Cause", max_length=255, widget=HiddenInput
+    )
 
     class Meta:
         model = DeadLetter

@@ -97,5 +97,12 @@ def levels(request: OperatorRequest, live: list[Alert]) -> list[Level]:
         )
         for scope in scopes[:SHOWN_MAX]:
             state = states.get((rule.pk, scope), "quiet" if rule.enabled else "off")
-            told.append(Level(rule, slugs.get(scope, ""), values.get(scope, 0), state))
+            told.append(
+                Level(
+                    rule,
+                    slugs.get(scope, "all" if None in values else ""),
+                    values.get(scope, 0),
+                    state,
+                )
+            )
     return told

@@ -16,7 +16,7 @@ def index(request: OperatorRequest) -> HttpResponse:
     receipts = for_tenant(request, Receipt.objects.select_related("key__source", "delivery"))
     asked = DeliveryFilter(request, receipts)
     found = asked.found()
-    rows = paged(found, "pk", request.GET.get("after", ""))
+    rows = paged(found, "id", request.GET.get("after", ""))
     table = DeliveryTable(rows.rows, now=request.now, caption="Deliveries, newest first")
     context = {"filter": asked, "page": rows, "table": table, "total": counted(found)}
     return show(request, "deliveries/index.html", context)

@@ -16,7 +16,7 @@ def index(request: OperatorRequest) -> HttpResponse:
     jobs = for_tenant(request, Job.objects.select_related("key", "source"))
     asked = JobFilter(request, jobs)
     found = asked.found()
-    rows = paged(found, "pk", request.GET.get("after", ""))
+    rows = paged(found, "id", request.GET.get("after", ""))
     table = JobTable(rows.rows, now=request.now, caption="Jobs, newest first")
     context = {"filter": asked, "page": rows, "table": table, "total": counted(found)}
     return show(request, "jobs/index.html", context)

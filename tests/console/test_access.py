@@ -1,0 +1,206 @@
+"""Who may enter which route: every role, method and foreign object, from the URLconf itself."""
+
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import path
+
+from reliability.console import access, urls
+from reliability.console.access import ANY_MEMBER, ANYBODY
+from reliability.models import AuditEntry, DeadLetter, Job
+from reliability.models.roles import ROLES
+from tests.console import rows
+
+pytestmark = pytest.mark.django_db
+
+ROUTES: list[tuple[str, Any]] = list(access.routed(urls.urlpatterns))
+GUARDED = [(route, view) for route, view in ROUTES if view.needs != ANYBODY]
+OF_ONE = [(route, view) for route, view in GUARDED if "<uuid:" in route]
+
+
+def _address(route: str, public_id: object) -> str:
+    head, _, tail = route.partition("<uuid:public_id>")
+    return f"/{head}{public_id}{tail}" if "<uuid:" in route else f"/{route}"
+
+
+def _statuses(client: Client, route: str, public_id: object) -> Iterator[tuple[str, int]]:
+    address = _address(route, public_id)
+    yield "get", client.get(address).status_code
+    yield "post", client.post(address).status_code
+
+
+def _snapshot() -> tuple[list[Any], int]:
+    jobs = Job.objects.order_by("pk").values_list("state", "version")
+    letters = DeadLetter.objects.order_by("pk").values_list("status", "closed_by")
+    return [*jobs, *letters], AuditEntry.objects.count()
+
+
+@pytest.mark.parametrize("role", ROLES)
+@pytest.mark.parametrize(("route", "view"), GUARDED, ids=[route for route, _ in GUARDED])
+def test_a_role_without_the_permission_is_refused_and_changes_nothing(
+    route: str, view: Any, role: str
+) -> None:
+    owner = rows.tenant()
+    letter = rows.letter(rows.source(owner))
+    before = _snapshot()
+    allowed = view.needs == ANY_MEMBER or view.needs in ROLES[role]
+    statuses = dict(
+        _statuses(rows.signed_in(rows.member(owner, role)), route, letter.public_id)
+    )
+    if allowed:
+        assert 403 not in statuses.values()
+    else:
+        assert set(statuses.values()) <= {403, 405}
+        assert 403 in statuses.values()
+        assert _snapshot() == before
+
+
+@pytest.mark.parametrize(("route", "view"), GUARDED, ids=[route for route, _ in GUARDED])
+def test_a_stranger_is_sent_to_the_door(route: str, view: Any) -> None:
+    statuses = dict(_statuses(Client(), route, uuid.uuid4()))
+    assert set(statuses.values()) <= {302, 405}
+
+
+@pytest.mark.parametrize("method", ["get", "post"])
+@pytest.mark.parametrize(("route", "view"), OF_ONE, ids=[route for route, _ in OF_ONE])
+def test_another_tenants_object_does_not_exist(route: str, view: Any, method: str) -> None:
+    theirs = rows.letter(rows.source(rows.tenant("globex")))
+    client = rows.signed_in(rows.member(rows.tenant("acme"), "admin"))
+    before = _snapshot()
+    answer = getattr(client, method)(
+        _address(route, theirs.public_id), {"version": 1, "reason": "why"}
+    )
+    assert answer.status_code in {404, 405}
+    assert theirs.job.key.key.encode() not in answer.content
+    assert _snapshot() == before
+
+
+def test_every_route_refuses_the_other_method_or_takes_both_for_nothing() -> None:
+    """Each guarded route answers 405 to exactly one of GET and POST."""
+    owner = rows.tenant()
+    letter = rows.letter(rows.source(owner))
+    client = rows.signed_in(rows.member(owner, "admin"))
+    for route, _ in GUARDED:
+        statuses = dict(_statuses(client, route, letter.public_id))
+        assert list(statuses.values()).count(405) == 1, route
+
+
+def test_lists_and_traces_show_one_tenant_only() -> None:
+    theirs = rows.letter(rows.source(rows.tenant("globex"), "adyen-eu"), "evt_theirs")
+    acme = rows.tenant("acme")
+    rows.letter(rows.source(acme), "evt_ours")
+    client = rows.signed_in(rows.member(acme, "admin"))
+    for address in ("/dead-letters/", "/jobs/", "/deliveries/", "/"):
+        shown = client.get(address).content
+        assert b"evt_theirs" not in shown
+        assert b"adyen-eu" not in shown
+    for find in ("evt_theirs", theirs.job.public_id, theirs.public_id, f"DL-{theirs.pk}"):
+        assert b"Never seen here" in client.get("/trace/", {"find": str(find)}).content
+
+
+def test_a_bulk_act_with_one_foreign_letter_is_refused_whole() -> None:
+    theirs = rows.letter(rows.source(rows.tenant("globex")))
+    acme = rows.tenant("acme")
+    ours = rows.letter(rows.source(acme))
+    client = rows.signed_in(rows.member(acme, "admin"))
+    before = _snapshot()
+    for act in ("requeue/", "discard/", "requeue/preview/", "discard/preview/"):
+        ticked = [f"{ours.public_id}:1", f"{theirs.public_id}:1"]
+        answer = client.post(f"/dead-letters/{act}", {"letter": ticked, "reason": "why"})
+        assert answer.status_code == 404
+    assert _snapshot() == before
+
+
+def test_a_foreign_source_is_no_filter() -> None:
+    rows.source(rows.tenant("globex"), "adyen-eu")
+    client = rows.signed_in(rows.member(rows.tenant("acme"), "admin"))
+    assert client.get("/dead-letters/", {"source": "adyen-eu"}).status_code == 400
+
+
+def test_a_request_from_another_site_changes_nothing() -> None:
+    owner = rows.tenant()
+    letter = rows.letter(rows.source(owner))
+    client = rows.signed_in(rows.member(owner, "admin"))
+    before = _snapshot()
+    answer = client.post(
+        f"/dead-letters/{letter.public_id}/requeue/",
+        {"version": 1},
+        headers={"Sec-Fetch-Site": "cross-site"},
+    )
+    assert answer.status_code == 403
+    assert _snapshot() == before
+
+
+def test_an_act_without_its_token_changes_nothing() -> None:
+    owner = rows.tenant()
+    letter = rows.letter(rows.source(owner))
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(
+        rows.member(owner, "admin"), backend="django.contrib.auth.backends.ModelBackend"
+    )
+    before = _snapshot()
+    address = f"/dead-letters/{letter.public_id}/requeue/"
+    assert client.post(address, {"version": 1}).status_code == 403
+    assert _snapshot() == before
+
+
+def test_a_member_of_two_tenants_switches_between_them_and_to_no_third() -> None:
+    acme, globex, third = rows.tenant("acme"), rows.tenant("globex"), rows.tenant("third")
+    rows.letter(rows.source(acme), "evt_acme")
+    rows.letter(rows.source(globex), "evt_globex")
+    user = rows.member(acme, "viewer", "ida")
+    rows.member(globex, "operator", "ida")
+    client = rows.signed_in(user)
+    assert b"evt_acme" in client.get("/dead-letters/").content
+    client.post("/you/tenant/", {"tenant": globex.public_id})
+    switched = client.get("/dead-letters/").content
+    assert b"evt_globex" in switched
+    assert b"evt_acme" not in switched
+    assert b"Requeue" in switched
+    assert client.post("/you/tenant/", {"tenant": third.public_id}).status_code == 404
+
+
+def test_a_viewer_sees_no_button_that_would_act() -> None:
+    owner = rows.tenant()
+    letter = rows.letter(rows.source(owner))
+    client = rows.signed_in(rows.member(owner, "viewer"))
+    for address in ("/dead-letters/", f"/dead-letters/{letter.public_id}/"):
+        shown = client.get(address).content.decode()
+        assert 'name="letter"' not in shown
+        for verb in ("requeue/", "discard/", "restore/", "undo/", "reveal/"):
+            assert f'{verb}"' not in shown
+
+
+def test_somebody_without_a_tenant_is_told_so() -> None:
+    answer = rows.signed_in(User.objects.create_user("nobody")).get("/")
+    assert answer.status_code == 403
+    assert b"member of no tenant" in answer.content
+
+
+def test_start_is_refused_while_a_route_declares_no_permission(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert access.every_view_declares_a_permission() == []
+    naked = path("naked/", lambda request: request, name="naked")
+    monkeypatch.setattr(urls, "urlpatterns", [*urls.urlpatterns, naked])
+    (error,) = access.every_view_declares_a_permission()
+    assert error.id == "reliability.E030"
+    assert "naked/" in error.msg
+
+
+def test_every_answer_carries_the_headers_of_a_page_that_runs_no_foreign_script() -> None:
+    client = rows.signed_in(rows.member(rows.tenant(), "admin"))
+    policy = (
+        "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+        "connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    )
+    for address in ("/", "/nowhere/", "/jobs/?typo=1", "/login/", "/healthz", "/you/tenant/"):
+        answer = client.get(address)
+        assert answer.headers["Content-Security-Policy"] == policy
+        assert "no-store" in answer.headers["Cache-Control"]
+        assert answer.headers["Referrer-Policy"] == "same-origin"
+        assert answer.headers["X-Content-Type-Options"] == "nosniff"
