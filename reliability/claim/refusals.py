@@ -72,6 +72,11 @@ def flush() -> None:
             logger.warning("refusals_not_counted", extra={"count": tally.count})
 
 
+def forget() -> None:
+    """Drop the waiting counts. For tests, whose rows are rolled back."""
+    _waiting.clear()
+
+
 def _flush_and_close() -> None:
     try:
         flush()

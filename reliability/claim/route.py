@@ -1,6 +1,6 @@
 """Which kind of work an authenticated event is, and which operation it tells of."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import datetime
 from uuid import uuid4
 
@@ -8,7 +8,7 @@ from reliability.claim.accept import Asked, Outcome
 from reliability.claim.body import Unparseable, load
 from reliability.claim.door import Door
 from reliability.claim.presets import map_operation
-from reliability.claim.signatures import Identity, Unreadable
+from reliability.claim.signatures import Found, Identity, Unreadable
 from reliability.conf import conf
 from reliability.handlers import MappedOperation, find
 from reliability.models import Job
@@ -19,7 +19,7 @@ HEADER_BYTES_MAX = 500
 
 def route(
     entry: Door,
-    found: Sequence[Identity] | Unreadable,
+    found: Found,
     *,
     body: bytes,
     headers: Mapping[str, str],
@@ -35,16 +35,19 @@ def route(
         for name, value in headers.items()
         if name.lower() in KEPT_HEADERS
     }
-    if isinstance(found, Unreadable):
-        return [_nameless(entry, found, body, kept)]
-    return [_event(entry, identity, body, kept, now) for identity in found]
+    return [
+        _nameless(entry, one, body, kept)
+        if isinstance(one, Unreadable)
+        else _event(entry, one, body, kept, now)
+        for one in ([found] if isinstance(found, Unreadable) else found)
+    ]
 
 
-def _nameless(entry: Door, why: Unreadable, body: bytes, headers: dict[str, str]) -> Asked:
+def _nameless(entry: Door, why: Unreadable, whole: bytes, headers: dict[str, str]) -> Asked:
     return Asked(
         key=f"delivery:{uuid4()}",
         kind=entry.scheme.name,
-        body=body,
+        body=whole if why.payload is None else why.payload,
         headers=headers,
         buried=("unparseable", why.reason),
     )

@@ -94,7 +94,7 @@ def _judge(request: HttpRequest, entry: Door, body: bytes) -> HttpResponse:
         logger.info(
             "delivery_refused", extra={"source": entry.source.pk, "why": verdict.reason}
         )
-        return _say(HTTPStatus(entry.acknowledgement.refused_status), "not authenticated")
+        return _say(entry.acknowledgement.refused_status, "not authenticated")
     delivered = _delivered(entry, verdict, body, peer)
     fates = _claim(entry, _asked(request, entry, body, now), delivered)
     return _acknowledge(entry, fates)
@@ -157,7 +157,7 @@ def _peer(request: HttpRequest) -> str | None:
         return None
 
 
-def _say(status: HTTPStatus, why: str, **headers: str) -> HttpResponse:
+def _say(status: int, why: str, **headers: str) -> HttpResponse:
     return JsonResponse({"error": why}, status=status, headers=headers)
 
 

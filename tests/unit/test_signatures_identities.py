@@ -7,6 +7,7 @@ import pytest
 
 from reliability.claim.signatures import (
     SCHEMES,
+    Found,
     Identity,
     Unreadable,
     identities,
@@ -20,7 +21,7 @@ def named(
     body: bytes,
     headers: Mapping[str, str] | None = None,
     options: Mapping[str, object] | None = None,
-) -> list[Identity] | Unreadable:
+) -> Found:
     return identities(scheme, body=body, headers=headers or {}, options=options or {})
 
 
@@ -195,10 +196,32 @@ def test_a_batch_names_each_event_once_with_its_own_bytes() -> None:
     body = b'{"events": [{"id":"E1","n":1.0}, {"id":"E2"} ,{"id":"E1","n":2}]}'
     found = named("gocardless", body)
     assert isinstance(found, list)
-    assert [(identity.key, identity.payload) for identity in found] == [
+    assert [(one.key, one.payload) for one in found if isinstance(one, Identity)] == [
         ("E1", b'{"id":"E1","n":1.0}'),
         ("E2", b'{"id":"E2"}'),
     ]
+
+
+@pytest.mark.parametrize("nameless", [b'{"no":"id"}', b'"text"', b'{"id":""}'])
+def test_an_event_without_identity_leaves_the_others_of_its_batch_their_names(
+    nameless: bytes,
+) -> None:
+    found = named("gocardless", b'{"events":[{"id":"E1"},' + nameless + b',{"id":"E2"}]}')
+    assert isinstance(found, list)
+    first, lost, last = found
+    assert isinstance(first, Identity)
+    assert isinstance(lost, Unreadable)
+    assert isinstance(last, Identity)
+    assert (first.key, lost.payload, last.key) == ("E1", nameless, "E2")
+
+
+def test_an_item_without_identity_leaves_the_others_of_its_batch_their_names() -> None:
+    item = b'{"NotificationRequestItem":{"pspReference":"P","eventCode":"C","success":"true"}}'
+    body = b'{"notificationItems":[{"NotificationRequestItem":{}},' + item + b"]}"
+    found = named("adyen", body)
+    assert isinstance(found, list)
+    assert [one.payload for one in found] == [b"{}", item[27:-1]]
+    assert [isinstance(one, Unreadable) for one in found] == [True, False]
 
 
 def test_a_batch_holds_at_most_250_events() -> None:
@@ -227,13 +250,10 @@ def test_a_batch_holds_at_most_250_events() -> None:
         ("shopify", b"{}", {"X-Shopify-Webhook-Id": "w"}),
         ("generic-hmac", b"{}", {"X-Kind": "t"}),
         ("paypal", b'{"event_type":"A"}', {}),
-        ("gocardless", b'{"events":[{"id":"E1"},{"no":"id"}]}', {}),
-        ("gocardless", b'{"events":[{"id":"E1"},"text"]}', {}),
         ("gocardless", b'{"events":[]}', {}),
         ("gocardless", b'{"events":{"id":"E1"}}', {}),
         ("gocardless", b"{}", {}),
         ("adyen", b'{"notificationItems":[]}', {}),
-        ("adyen", b'{"notificationItems":[{"NotificationRequestItem":{}}]}', {}),
         ("morse", b"{}", {}),
     ],
 )

@@ -19,6 +19,7 @@ from reliability.claim.signatures.verdicts import (
     MISCONFIGURED,
     NO_SECRET,
     UNKNOWN_SCHEME,
+    Found,
     Identity,
     Message,
     Options,
@@ -30,6 +31,7 @@ from reliability.claim.signatures.verdicts import (
 
 __all__ = [
     "SCHEMES",
+    "Found",
     "Identity",
     "Refused",
     "Scheme",
@@ -105,10 +107,10 @@ def verify(  # noqa: PLR0913 - everything a request can be judged by, each by it
 
 def identities(
     scheme: str, *, body: bytes, headers: Mapping[str, str], options: Options
-) -> list[Identity] | Unreadable:
+) -> Found:
     """Name the events of an authenticated delivery, each key once, in the body's order.
 
-    A batch with one event that has no identity is unreadable as a whole.
+    An event of a batch that has no identity stands among the others as ``Unreadable``.
     """
     known = SCHEMES.get(scheme)
     if known is None:
@@ -116,10 +118,14 @@ def identities(
     found = known.identities(body, headers, options)
     if isinstance(found, Unreadable):
         return found
-    first: dict[str, Identity] = {}
-    for identity in found:
-        first.setdefault(identity.key, identity)
-    return list(first.values())
+    seen: set[str] = set()
+    return [one for one in found if isinstance(one, Unreadable) or _is_new(one.key, seen)]
+
+
+def _is_new(key: str, seen: set[str]) -> bool:
+    new = key not in seen
+    seen.add(key)
+    return new
 
 
 def configuration_error(

@@ -1,6 +1,7 @@
 """Adyen's standard webhooks: every item in the body carries a MAC over eight of its fields."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from reliability.claim.body import JsonValue, elements, load, member, pointer
 from reliability.claim.signatures.clock import instant
@@ -10,6 +11,7 @@ from reliability.claim.signatures.verdicts import (
     MALFORMED,
     MISSING,
     WRONG,
+    Found,
     Identity,
     Message,
     Options,
@@ -48,9 +50,7 @@ def verify(message: Message) -> Signed | Refused:
     return Signed(max(verdict for verdict in found if isinstance(verdict, int)))
 
 
-def identities(
-    body: bytes, _headers: Mapping[str, str], _options: Options
-) -> list[Identity] | Unreadable:
+def identities(body: bytes, _headers: Mapping[str, str], _options: Options) -> Found:
     """Name each item by reference, code and outcome: one payment has many notifications."""
     batch = document(body)
     if isinstance(batch, Unreadable):
@@ -58,11 +58,7 @@ def identities(
     items = _items(body)
     if not items:
         return Unreadable("no notification items")
-    found = [_identity(item) for item in items]
-    named = [identity for identity in found if isinstance(identity, Identity)]
-    if len(named) < len(found):
-        return next(fault for fault in found if isinstance(fault, Unreadable))
-    return named
+    return [_identity(item) for item in items]
 
 
 def key(secret: str, _options: Options) -> bytes | None:
@@ -117,7 +113,7 @@ def _identity(raw: bytes) -> Identity | Unreadable:
     code = pointer(item, "/eventCode")
     key = identity_key([pointer(item, "/pspReference"), code, pointer(item, "/success")])
     if isinstance(key, Unreadable):
-        return key
+        return replace(key, payload=raw)
     return Identity(key, event_type(code), instant(pointer(item, "/eventDate")), raw)
 
 

@@ -1,6 +1,7 @@
 """GoCardless: ``Webhook-Signature`` in hex over a body that carries up to 250 events."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from reliability.claim.body import elements, load, member, pointer
 from reliability.claim.signatures.clock import instant
@@ -10,6 +11,7 @@ from reliability.claim.signatures.mac import digest, match, unhex
 from reliability.claim.signatures.verdicts import (
     MALFORMED,
     WRONG,
+    Found,
     Identity,
     Message,
     Options,
@@ -35,9 +37,7 @@ def verify(message: Message) -> Signed | Refused:
     return Refused(WRONG) if index is None else Signed(index)
 
 
-def identities(
-    body: bytes, _headers: Mapping[str, str], _options: Options
-) -> list[Identity] | Unreadable:
+def identities(body: bytes, _headers: Mapping[str, str], _options: Options) -> Found:
     """Name each event by its ``id``; its type is ``resource_type.action``."""
     batch = document(body)
     if isinstance(batch, Unreadable):
@@ -45,18 +45,14 @@ def identities(
     parts = elements(member(body, "events") or b"[]")
     if not 0 < len(parts) <= EVENTS_MAX:
         return Unreadable(f"not 1 to {EVENTS_MAX} events")
-    found = [_identity(part) for part in parts]
-    named = [identity for identity in found if isinstance(identity, Identity)]
-    if len(named) < len(found):
-        return next(fault for fault in found if isinstance(fault, Unreadable))
-    return named
+    return [_identity(part) for part in parts]
 
 
 def _identity(part: bytes) -> Identity | Unreadable:
     event = load(part) if part.startswith(b"{") else None
     key = identity_key([pointer(event, "/id")])
     if isinstance(key, Unreadable):
-        return key
+        return replace(key, payload=part)
     kind = f"{pointer(event, '/resource_type')}.{pointer(event, '/action')}"
     return Identity(key, event_type(kind), instant(pointer(event, "/created_at")), part)
 

@@ -57,8 +57,14 @@ class Identity:
 
 @dataclass(frozen=True)
 class Unreadable:
+    """Why a body, or one event of it, has no name; ``payload`` is that one event's bytes."""
+
     reason: str
     fault: Literal["unparseable", "unidentified"] = "unidentified"
+    payload: bytes | None = None
+
+
+Found = Sequence[Identity | Unreadable] | Unreadable
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,7 +119,7 @@ class Scheme:
     name: str
     version: int
     verify: Callable[[Message], Signed | Refused]
-    identities: Callable[[bytes, Mapping[str, str], Options], list[Identity] | Unreadable]
+    identities: Callable[[bytes, Mapping[str, str], Options], Found]
     key: Callable[[str, Options], bytes | None] = text_key
     option_error: Callable[[Options], str | None] = no_option_error
     identity_is_signed: Callable[[Options], bool] = always
