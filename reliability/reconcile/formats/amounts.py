@@ -1,9 +1,10 @@
 """Amounts as providers write them, read whole or refused; a form is declared, never guessed."""
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from decimal import Decimal
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal
 
 from reliability.reconcile.formats.base import RowRefused
@@ -41,6 +42,16 @@ _SIGNED: dict[Negative, str] = {
     "parentheses": r"(?P<sign>\(?){digits}(?P<close>\)?)",
     "trailing minus": "{digits}(?P<sign>[+-]?)",
 }
+
+
+def reader(form: AmountForm) -> Callable[[str, int], int]:
+    """Give :func:`minor` for one form, remembering some thousand amounts: fees repeat a lot."""
+
+    @lru_cache(maxsize=8192)
+    def read(text: str, exponent: int) -> int:
+        return minor(text, form, exponent)
+
+    return read
 
 
 def minor(text: str, form: AmountForm, exponent: int) -> int:

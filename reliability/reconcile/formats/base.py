@@ -9,6 +9,7 @@ from datetime import date, datetime
 from typing import BinaryIO, Literal, NamedTuple, Protocol
 
 from reliability.errors import ReliabilityError
+from reliability.reconcile.exponents import exponent_of
 
 Mode = Literal["live", "test"]
 
@@ -38,6 +39,22 @@ class Unit(NamedTuple):
 
     currency: str
     exponent: int
+
+
+class Units:
+    """The units of one provider's exponent table, by currency code in any case."""
+
+    def __init__(self, table: Mapping[str, int]) -> None:
+        self._table = table
+        self._known: dict[str, Unit] = {}
+
+    def of(self, code: str) -> Unit:
+        """Look a currency up; raises ``UnknownCurrency`` instead of assuming two decimals."""
+        unit = self._known.get(code)
+        if unit is None:
+            unit = Unit(code.upper(), exponent_of(code.upper(), self._table))
+            self._known[code] = unit
+        return unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from reliability.reconcile.exponents import ISO_4217, UnknownCurrency, exponent_of
-from reliability.reconcile.formats.amounts import minor, minor_units
+from reliability.reconcile.exponents import ISO_4217, UnknownCurrency
+from reliability.reconcile.formats.amounts import minor_units, reader
 from reliability.reconcile.formats.base import (
     Balance,
     Declared,
@@ -14,10 +14,11 @@ from reliability.reconcile.formats.base import (
     SourceRules,
     StatementError,
     Unit,
+    Units,
 )
 from reliability.reconcile.formats.mapping import Mapped, RowRule
 from reliability.reconcile.formats.table import Row, header_index, whole
-from reliability.reconcile.formats.times import label_offset, moment, zone_of
+from reliability.reconcile.formats.times import Moment, label_offset, moment, zone_of
 
 Texts = Sequence[str]
 
@@ -33,13 +34,14 @@ class MappedRows:
         self._shape = shape
         self._rules = rules
         self._zone = zone_of(rules.zone)
-        self._table = {**ISO_4217, **rules.exponents}
+        self._units = Units({**ISO_4217, **rules.exponents})
+        self._currency = shape.currency or ""
         self._place = {name: index[column] for name, column in shape.columns.items()}
         self._references = [(name, index[column]) for name, column in shape.references.items()]
         self._row_rules = [(rule, index[rule.column]) for rule in shape.rules]
         self._figures = {r.figure: index[r.figure] for r in shape.rules if r.figure}
         self._width = len(header.values)
-        self._amount: Callable[[str, int], int] = self._major
+        self._amount: Callable[[str, int], int] = reader(shape.form)
         if shape.units == "minor":
             self._amount = lambda text, _exponent: minor_units(text)
         has_trailer = any(rule.meaning == "trailer" for rule in shape.rules)
@@ -56,7 +58,8 @@ class MappedRows:
                     self._control(rule, row.values)
                     return None
             whole(row, self._width)
-            self._refuse_other_mode(row)
+            if "mode" in self._place:
+                self._refuse_other_mode(row)
             if self._shape.final and self._text(row.values, "status") not in self._shape.final:
                 return None
             return self._line(row)
@@ -65,18 +68,13 @@ class MappedRows:
 
     def _line(self, row: Row) -> Line:
         values = row.values
-        unit = self._unit(values)
+        unit = self._units.of(self._text(values, "currency") or self._currency)
         amount = self._signed(values, unit.exponent)
-        zone = self._zone
-        times = {}
-        label = self._text(values, "zone")
-        for name in ("occurred", "booked", "available"):
-            offset = label_offset(label) if label else zone
-            times[name] = moment(self._text(values, name), self._shape.dates, offset)
-        occurred, booked, available = times["occurred"], times["booked"], times["available"]
+        occurred, booked, available = self._moments(values)
         if not any((occurred.at, occurred.day, booked.at, booked.day)):
             raise RowRefused("the row has no date")
-        self._running_balance(values, amount, unit)
+        if "balance" in self._place:
+            self._running_balance(values, amount, unit)
         return Line(
             position=row.position,
             raw=row.raw,
@@ -102,12 +100,13 @@ class MappedRows:
         place = self._place.get(name)
         return "" if place is None else values[place].strip()
 
-    def _unit(self, values: Texts) -> Unit:
-        code = self._text(values, "currency") or self._shape.currency or ""
-        return Unit(code.upper(), exponent_of(code.upper(), self._table))
-
-    def _major(self, text: str, exponent: int) -> int:
-        return minor(text, self._shape.form, exponent)
+    def _moments(self, values: Texts) -> list[Moment]:
+        label = self._text(values, "zone")
+        zone = label_offset(label) if label else self._zone
+        return [
+            moment(self._text(values, name), self._shape.dates, zone)
+            for name in ("occurred", "booked", "available")
+        ]
 
     def _signed(self, values: Texts, exponent: int) -> int:
         if "amount" in self._place:
@@ -139,8 +138,6 @@ class MappedRows:
         return self._amount(text, exponent) if text else None
 
     def _refuse_other_mode(self, row: Row) -> None:
-        if "mode" not in self._place:
-            return
         word = self._text(row.values, "mode")
         own = self._shape.live if self._rules.mode == "live" else self._shape.test
         if word in own:
@@ -195,6 +192,6 @@ class MappedRows:
 
     def _control_unit(self) -> Unit:
         """Control figures are in the one declared currency; a mixed file has none."""
-        if not self._shape.currency:
+        if not self._currency:
             raise RowRefused("control figures need a declared currency")
-        return Unit(self._shape.currency, exponent_of(self._shape.currency, self._table))
+        return self._units.of(self._currency)

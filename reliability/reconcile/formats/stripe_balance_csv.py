@@ -4,11 +4,12 @@ Columns and units: docs.stripe.com/reports/report-types/balance (amounts in majo
 """
 
 from collections.abc import Iterator
-from datetime import UTC
+from datetime import UTC, timezone
 from typing import BinaryIO
+from zoneinfo import ZoneInfo
 
-from reliability.reconcile.exponents import STRIPE, UnknownCurrency, exponent_of
-from reliability.reconcile.formats.amounts import AmountForm, minor
+from reliability.reconcile.exponents import STRIPE, UnknownCurrency
+from reliability.reconcile.formats.amounts import AmountForm, reader
 from reliability.reconcile.formats.base import (
     Declared,
     Item,
@@ -18,6 +19,7 @@ from reliability.reconcile.formats.base import (
     SourceRules,
     StatementError,
     Unit,
+    Units,
 )
 from reliability.reconcile.formats.table import (
     Dialect,
@@ -38,7 +40,6 @@ REFERENCES = {
     "payment_intent_id": "payment_intent",
     "automatic_payout_id": "payout",
 }
-_POINT, _COMMA = AmountForm(), AmountForm(decimal=",")
 
 
 def fingerprint(head: bytes) -> bool:
@@ -67,14 +68,21 @@ class StripeRow:
     def __init__(self, header: Row, rules: SourceRules, *, booked: str = "") -> None:
         """``booked`` names the column (without ``_utc``) of the day that decides coverage."""
         self._index = index = header_index(header, NEEDED)
-        self._booked = booked
         self._width = len(header.values)
         self._zone = zone_of(rules.zone)
-        self._table = {**STRIPE, **rules.exponents}
-        self._form = _COMMA if rules.options.get("decimal_separator") == "," else _POINT
+        self._units = Units({**STRIPE, **rules.exponents})
+        comma = rules.options.get("decimal_separator") == ","
+        self._minor = reader(AmountForm(decimal="," if comma else "."))
         self._references = [
             (name, index[column]) for column, name in REFERENCES.items() if column in index
         ]
+        self._created = self._clock("created")
+        self._available = self._clock("available_on")
+        self._booked = self._clock(booked)
+        facing = ("customer_facing_amount", "customer_facing_currency")
+        self._facing = (
+            (index[facing[0]], index[facing[1]]) if {*facing} <= set(index) else None
+        )
         if not {"created_utc", "created"} & set(index):
             rule = "the header has neither 'created_utc' nor 'created'"
             raise StatementError(
@@ -90,14 +98,12 @@ class StripeRow:
 
     def _line(self, row: Row) -> Line:
         values, at = whole(row, self._width), self._index
-        settled = self._unit(values[at["currency"]])
-        gross = minor(values[at["gross"]], self._form, settled.exponent)
+        settled = self._units.of(values[at["currency"]])
+        gross = self._minor(values[at["gross"]], settled.exponent)
         amount, unit = self._presentment(values, gross, settled)
-        occurred, available = (
-            self._moment(values, "created"),
-            self._moment(values, "available_on"),
-        )
-        booked = self._moment(values, self._booked)
+        occurred = _moment(values, self._created)
+        available = _moment(values, self._available)
+        booked = _moment(values, self._booked)
         if occurred == NEVER:
             raise RowRefused("the row has no creation time")
         references = {name: values[i] for name, i in self._references if values[i]}
@@ -113,8 +119,8 @@ class StripeRow:
             settled_minor=gross,
             settled_currency=settled.currency,
             settled_exponent=settled.exponent,
-            fee_minor=minor(values[at["fee"]], self._form, settled.exponent),
-            net_minor=minor(values[at["net"]], self._form, settled.exponent),
+            fee_minor=self._minor(values[at["fee"]], settled.exponent),
+            net_minor=self._minor(values[at["net"]], settled.exponent),
             occurred_at=occurred.at,
             occurred_day=occurred.day,
             booked_at=booked.at,
@@ -124,28 +130,25 @@ class StripeRow:
             group=references.get("payout"),
         )
 
-    def _unit(self, currency: str) -> Unit:
-        code = currency.upper()
-        return Unit(code, exponent_of(code, self._table))
-
     def _presentment(self, values: list[str], gross: int, settled: Unit) -> tuple[int, Unit]:
-        text = self._optional(values, "customer_facing_amount")
-        currency = self._optional(values, "customer_facing_currency")
+        if self._facing is None:
+            return gross, settled
+        text, currency = values[self._facing[0]], values[self._facing[1]]
         if not text or not currency:
             return gross, settled
-        unit = self._unit(currency)
-        facing = minor(text, self._form, unit.exponent)
+        unit = self._units.of(currency)
+        facing = self._minor(text, unit.exponent)
         if facing < 0 < gross:
             raise RowRefused("customer_facing_amount is negative where gross is positive")
         return (-abs(facing) if gross < 0 else facing), unit
 
-    def _moment(self, values: list[str], name: str) -> Moment:
-        if text := self._optional(values, f"{name}_utc"):
-            return moment(text, "iso", UTC)
-        if text := self._optional(values, name):
-            return moment(text, "iso", self._zone)
-        return NEVER
+    def _clock(self, name: str) -> tuple[int, ZoneInfo | timezone] | None:
+        """Find a moment's column: the one in UTC if the report has it, else the local one."""
+        if (column := self._index.get(f"{name}_utc")) is not None:
+            return column, UTC
+        local = self._index.get(name)
+        return None if local is None else (local, self._zone)
 
-    def _optional(self, values: list[str], name: str) -> str:
-        column = self._index.get(name)
-        return "" if column is None else values[column]
+
+def _moment(values: list[str], clock: tuple[int, ZoneInfo | timezone] | None) -> Moment:
+    return NEVER if clock is None else moment(values[clock[0]], "iso", clock[1])
