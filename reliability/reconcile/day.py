@@ -202,6 +202,8 @@ def _frozen(frame: _Frame, gates: Sequence[Gate], completeness: str, by: str) ->
 def _compared(frame: _Frame, report_id: int, completeness: str) -> list[Bucket]:
     if frame.statement is None:
         return []
+    # A plan that suits every size suits none, and hashing a million rows wants some memory.
+    sql.command("SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL work_mem = '64MB'")
     return sql.rows(
         "compare_day",
         Bucket,

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
+from typing import Any
 
 from django.db import transaction
 from django.db.models import F
@@ -29,6 +30,13 @@ FAMILIES: dict[str, str] = {
     Verdict.DUPLICATE_THEIRS: Family.DUPLICATE,
     Verdict.DUPLICATE_OURS: Family.DUPLICATE,
     Verdict.AMBIGUOUS: Family.DUPLICATE,
+}
+NOT_CLOSED: dict[str, Any] = {
+    "resolution": Resolution.NONE,
+    "ignored_until": None,
+    "closed_at": None,
+    "closed_by": "",
+    "closed_reason": "",
 }
 
 
@@ -80,7 +88,9 @@ def carry(report: Report, *, withheld: bool) -> None:
         withheld=withheld,
         now=now,
     )
-    _record(report, "reopen", [one.id for one in carried if one.reopened])
+    reopened = [one.id for one in carried if one.reopened]
+    Discrepancy.objects.filter(pk__in=reopened).update(**NOT_CLOSED)
+    _record(report, "reopen", reopened)
     _record(report, "close", [one.id for one in closed])
 
 
@@ -135,10 +145,8 @@ def reopen(discrepancy: Discrepancy, act: Act) -> Changed | Refusal:
     """Put an ignored or settled one back on the open list."""
     closed = [Status.IGNORED, Status.RESOLVED, Status.RECOVERED]
     return move(
-        discrepancy, act, "reopen", from_status=closed, status=Status.OPEN,
-        resolution=Resolution.NONE, ignored_until=None, closed_at=None, closed_by="",
-        closed_reason="",
-    )  # fmt: skip
+        discrepancy, act, "reopen", from_status=closed, status=Status.OPEN, **NOT_CLOSED
+    )
 
 
 def _close(

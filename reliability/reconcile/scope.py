@@ -15,19 +15,35 @@ OPTIONS = frozenset(
     }
 )  # fmt: skip
 
+_STRIPE = {"charge": "charge", "refund": "refund", "payout": "payout", "dispute": "dispute"}
+
 #: Their word for a movement → our operation class, per format; others use the word itself.
 LINE_KINDS: Mapping[str, Mapping[str, str]] = {
-    name: {"charge": "charge", "refund": "refund", "payout": "payout", "dispute": "dispute"}
-    for name in ("stripe-balance-csv", "stripe-payout-csv", "stripe-balance-json")
+    "stripe-balance-csv": _STRIPE,
+    "stripe-payout-csv": _STRIPE,
+    "stripe-api-json": _STRIPE,
+    "adyen-settlement-csv": {
+        "Settled": "capture",
+        "Refunded": "refund",
+        "Chargeback": "dispute",
+    },
+    "gocardless-payout-items": {
+        "payment_paid": "charge",
+        "payment_refunded": "refund",
+        "payment_charged_back": "dispute",
+    },
 }
+ANY_KIND = "*"
 
 #: Reference names by operation class, the first that a line has decides; then its own id.
 REFERENCES: Mapping[str, tuple[str, ...]] = {
-    "charge": ("source", "charge", "reference"),
-    "refund": ("source", "refund", "reference"),
+    "charge": ("source", "charge", "payment", "reference"),
+    "capture": ("modification", "psp", "reference"),
+    "refund": ("source", "refund", "modification", "reference"),
     "payout": ("source", "payout", "reference"),
-    "dispute": ("source", "dispute", "reference"),
+    "dispute": ("source", "dispute", "modification", "payment", "reference"),
 }
+OTHER_REFERENCES = ("reference", "end_to_end")
 
 #: Money that leaves: events give these amounts without a sign, statements with one.
 OUTGOING = frozenset({"refund", "dispute", "payout"})
@@ -54,7 +70,7 @@ class Scope:
 
     def operation(self, line: Line) -> tuple[str | None, str | None]:
         """Return (operation class, reference) of a line; no class: out of scope."""
-        named = self.line_kinds.get(line.kind, line.kind)
+        named = self.line_kinds.get(line.kind) or self.line_kinds.get(ANY_KIND, line.kind)
         scope = self.classes.get(named)
         if scope is None:
             return None, None
@@ -86,7 +102,7 @@ def scope_of(
                 sign=-1 if one in outgoing else 1,
                 grace=timedelta(hours=grace.get(one, grace_hours)),
                 tolerance_minor=tolerance.get(one, 0),
-                references=names or REFERENCES.get(one, ("reference",)),
+                references=names or REFERENCES.get(one, OTHER_REFERENCES),
             )
             for one in classes
         },

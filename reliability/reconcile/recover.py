@@ -1,0 +1,133 @@
+"""Recovering: what never arrived is put through layer 1, under its operation."""
+
+from dataclasses import dataclass
+
+from django.db import transaction
+
+from reliability import sql
+from reliability.claim.accept import Fate, claim
+from reliability.claim.door import door
+from reliability.models import DeadLetter, Discrepancy, Job, Operation, Receipt, StatementLine
+from reliability.reconcile.discrepancies import (
+    Changed,
+    Refusal,
+    move,
+    who_was_first,
+)
+from reliability.reconcile.remake import Unmade, event_from
+from reliability.work.dead_letters import Act, Seen, requeue
+
+Status = Discrepancy.Status
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """It is on its way: ``how`` says in one sentence by what."""
+
+    discrepancy: Discrepancy
+    how: str
+
+
+class _Undone(Exception):
+    """Take the claim back with the transaction: somebody was first at the discrepancy."""
+
+    def __init__(self, refusal: Refusal) -> None:
+        super().__init__(refusal.why)
+        self.refusal = refusal
+
+
+def recover(discrepancy: Discrepancy, act: Act) -> Recovered | Refusal:
+    """Let a missing event take effect once, whatever became of it before.
+
+    ``discrepancy`` is as the person saw it (its version is compared). Where its operation was
+    claimed, its own job goes on: a dead letter is requeued, nothing is claimed anew. Otherwise an
+    event is built from the statement's line and taken in under the operation, so that a webhook
+    that comes late is absorbed. A second call finds it recovering and does nothing.
+    """
+    if discrepancy.tenant_id != act.tenant.pk:
+        return Refusal("There is no such discrepancy.")
+    if discrepancy.family != Discrepancy.Family.MISSING:
+        return Refusal("Only what is missing here can be recovered.")
+    if discrepancy.status != Status.OPEN:
+        return Refusal(who_was_first(discrepancy))
+    try:
+        with transaction.atomic(using=sql.database().alias):
+            job = _job_of(discrepancy)
+            return _resume(discrepancy, job, act) if job else _take_in(discrepancy, act)
+    except _Undone as undone:
+        return undone.refusal
+
+
+def _job_of(discrepancy: Discrepancy) -> Job | None:
+    """Return the job of the operation, if anybody claimed it by now."""
+    operation = Operation.objects.filter(
+        tenant_id=discrepancy.tenant_id,
+        source_id=discrepancy.source_id,
+        operation_class=discrepancy.operation_class,
+        reference=discrepancy.reference,
+    ).first()
+    return Job.objects.filter(key_id=operation.key_id).first() if operation else None
+
+
+def _resume(discrepancy: Discrepancy, job: Job, act: Act) -> Recovered | Refusal:
+    """Go on with the job that has the operation; only a dead one needs a push."""
+    match job.state:
+        case Job.State.DONE | Job.State.RESOLVED:
+            return Refusal("It has taken effect already; run the compare again to see it.")
+        case Job.State.DISCARDED:
+            return Refusal("Its dead letter was discarded; restore the letter first.")
+        case Job.State.DEAD:
+            how = _requeue(job, act)
+            if isinstance(how, Refusal):
+                return how
+        case _:
+            how = "Its event is accepted and still being worked."
+    return _recovering(discrepancy, act, job=job, how=how)
+
+
+def _requeue(job: Job, act: Act) -> str | Refusal:
+    letter = DeadLetter.objects.open().filter(job=job).first()
+    if letter is None:
+        return Refusal("Its dead letter has moved on; look again.")
+    moved = requeue([Seen(letter.pk, job.version)], act)
+    if moved.refused:
+        return Refusal(moved.refused[0].why)
+    return "Its dead letter was requeued: same key, fresh attempts."
+
+
+def _take_in(discrepancy: Discrepancy, act: Act) -> Recovered | Refusal:
+    found = _event(discrepancy)
+    if isinstance(found, Refusal):
+        return found
+    how = "An event built from the statement’s line was accepted under its operation."
+    job = Job.objects.filter(public_id=found.job_id).first() if found.job_id else None
+    return _recovering(discrepancy, act, job=job, how=how)
+
+
+def _event(discrepancy: Discrepancy) -> Fate | Refusal:
+    lines = StatementLine.objects.select_related("statement__source")
+    line = lines.filter(pk=discrepancy.line_id).first() if discrepancy.line_id else None
+    entry = door(discrepancy.source.endpoint_token)
+    if line is None or entry is None:
+        return Refusal("Its statement line is not kept any more, or its source has no door.")
+    asked = event_from(discrepancy, line, entry)
+    if isinstance(asked, Unmade):
+        return Refusal(asked.why)
+    [fate] = claim(entry.source, [asked])
+    if fate.verdict in (Receipt.Verdict.ACCEPTED, Receipt.Verdict.ABSORBED):
+        return fate
+    return Refusal(
+        f"The key {asked.key} was claimed before, by something else; resolve it by hand."
+    )
+
+
+def _recovering(discrepancy: Discrepancy, act: Act, *, job: Job | None, how: str) -> Recovered:
+    changed = move(
+        discrepancy, act, "recover", from_status=[Status.OPEN], status=Status.RECOVERING,
+        job=job,
+    )  # fmt: skip
+    match changed:
+        case Refusal():
+            raise _Undone(changed)
+        case Changed(discrepancy=now):
+            return Recovered(now, how)
