@@ -37,6 +37,14 @@ class OutsideEffectInLocalTransaction(ReliabilityError):
     """A LocalTransaction handler opened a socket: that effect could not be rolled back."""
 
 
+class NotDeclared(PermanentError):
+    """The handler asked for what its kind does not declare, or cannot have where it asked."""
+
+
+class EffectInDoubt(ReliabilityError):
+    """An effect was begun and never confirmed: it may have happened, so it is not repeated."""
+
+
 # Raised at whoever declares or enqueues.
 
 
@@ -56,6 +64,17 @@ class TryAgain(ReliabilityError):
     """Somebody else holds the key right now, or the database cannot take it: ask again."""
 
 
+# Raised at whoever sends a request to an address somebody gave us.
+
+
+class AddressRefused(ReliabilityError):
+    """The URL may not be asked: its scheme, port or one of its addresses is not allowed."""
+
+
+class NoAnswer(ReliabilityError):
+    """No answer came: the name, the connection or the time failed. The effect is unknown."""
+
+
 # Raised at a worker or an operator who was not first.
 
 
@@ -65,3 +84,7 @@ class LeaseLost(ReliabilityError):
 
 class StaleVersion(ReliabilityError):
     """The row moved on since it was looked at; nothing was changed."""
+
+
+class RedriveRefused(ReliabilityError):
+    """A redrive may not be frozen, started or moved like this; nothing was changed."""

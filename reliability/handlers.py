@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
-from reliability.errors import KeyNotAccepted
+from reliability.errors import KeyNotAccepted, NotDeclared
 from reliability.policy import BACKGROUND, USER_FACING, Backoff, Policy, RunOnce
 
 # Key sinks: what downstream rejects a repeat. There is no default.
@@ -93,6 +93,12 @@ class DownstreamKey(str):
         return str(uuid.uuid5(uuid.NAMESPACE_OID, json.dumps([str(self), name])))
 
 
+class Start(Protocol):
+    """What an event may ask of the start it is worked in; supplied by ``work/``."""
+
+    def once(self, name: str, key: str, effect: Callable[[str], Any]) -> Any: ...
+
+
 @dataclass(frozen=True, kw_only=True)
 class Event:
     """What a handler is given. ``key`` is the text as received, the same on every attempt."""
@@ -108,6 +114,7 @@ class Event:
     asked_by: str = ""
     failures: int = 0
     round: int = 1
+    start: Start | None = field(default=None, repr=False, compare=False)
 
     @cached_property
     def payload(self) -> Any:
@@ -117,6 +124,18 @@ class Event:
     def child(self, name: str) -> str:
         """Return the key for a follow-up job of this event, as JSON [key, name]."""
         return json.dumps([self.key, name], separators=(",", ":"), ensure_ascii=False)
+
+    def once(self, name: str, effect: Callable[[str], Any]) -> Any:
+        """Have one outside effect happen under its own mark in the ledger; return its answer.
+
+        For kinds with ``DedupeWindow``. ``effect`` is called with ``downstream_key(name)``; its
+        answer comes back as JSON has it, and a later attempt gets it without another call. With
+        record="before", ``effect`` raises ``PermanentError`` or ``RetryLater`` to say that nothing
+        happened; any other error leaves it in doubt, and the job becomes a letter.
+        """
+        if self.start is None:
+            raise NotDeclared("event.once(...) belongs inside a handler that is being worked.")
+        return self.start.once(name, self.downstream_key(name), effect)
 
 
 Handle = Callable[[Event], Any]
@@ -163,7 +182,8 @@ class Kind:
     @property
     def intends(self) -> bool:
         """Whether an intent mark is committed before the handler starts."""
-        return isinstance(self.policy, RunOnce)
+        before = isinstance(self.sink, DedupeWindow) and self.sink.record == "before"
+        return before or isinstance(self.policy, RunOnce)
 
     @property
     def window(self) -> timedelta | None:

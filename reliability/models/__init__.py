@@ -2,6 +2,7 @@
 
 from reliability.models.claim import Body, Delivery, Operation, ProcessedKey, Receipt, Refusal
 from reliability.models.discrepancy import Discrepancy
+from reliability.models.effect import Effect
 from reliability.models.redrive import BodyEdit, LetterGroup, Redrive, RedriveMember
 from reliability.models.source import Membership, Source, SourceSecret, Tenant
 from reliability.models.statement import (
@@ -28,6 +29,7 @@ __all__ = [
     "DeadLetter",
     "Delivery",
     "Discrepancy",
+    "Effect",
     "Job",
     "LetterGroup",
     "Membership",

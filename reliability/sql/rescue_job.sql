@@ -7,7 +7,7 @@
 
 WITH rescued AS (
     UPDATE reliability_job SET
-        state = 'ready', lease_expires_at = NULL, run_at = clock_timestamp(),
+        state = 'ready', lease_expires_at = NULL, intent_at = NULL, run_at = clock_timestamp(),
         crashes = crashes + 1, crashes_alone = crashes_alone + CASE WHEN alone THEN 1 ELSE 0 END
     WHERE id = %(id)s AND token = %(token)s AND state = 'running'
       AND lease_expires_at <= clock_timestamp()

@@ -10,7 +10,7 @@
 
 WITH returned AS (
     UPDATE reliability_job SET
-        state = 'ready', lease_expires_at = NULL,
+        state = 'ready', lease_expires_at = NULL, intent_at = NULL,
         run_at = clock_timestamp() + %(after)s,
         releases = releases + CASE WHEN %(released)s THEN 1 ELSE 0 END
     WHERE id = %(id)s AND token = %(token)s AND lease_expires_at IS NOT NULL

@@ -35,7 +35,7 @@ def attempt(job: Leased, kind: Kind, event: Event, *, own_job: bool) -> Done | F
     except BaseException as error:  # noqa: BLE001 - the one place where a failure becomes a verdict
         if _applied_before(kind, error):
             return Done(job, None, started_at)
-        return Failed(job, kind, error, started_at, own_job=own_job, intended=kind.intends)
+        return Failed(job, kind, error, started_at, own_job=own_job)
 
 
 def _applied_before(kind: Kind, error: BaseException) -> bool:

@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Callable, Iterable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from functools import cache
 from threading import Barrier
 
@@ -13,8 +14,9 @@ from reliability.conf import conf
 from reliability.work import attempt as attempts
 from reliability.work.attempt import attempt
 from reliability.work.batch import Ready, has_time, prepare, run_one
+from reliability.work.effects import Effects, open_transactions
 from reliability.work.lease import take
-from reliability.work.settle import Done, Failed, fail, finish, finish_late, intend, release
+from reliability.work.settle import Done, Failed, fail, finish, finish_late, release
 
 logger = logging.getLogger(__name__)
 
@@ -88,26 +90,26 @@ def run_outside_one(waiting: Ready) -> None:
     if attempts.stopping() or not has_time(waiting):
         release(waiting.job)
         return
-    if waiting.kind.intends and not intend(waiting.job):
+    effects = Effects(waiting.job, waiting.kind)
+    if not effects.begin():
         return
-    depth = _open_transactions()
-    verdict = attempt(waiting.job, waiting.kind, waiting.event, own_job=waiting.own_job)
-    if _open_transactions() != depth:
+    event = replace(waiting.event, start=effects)
+    verdict = attempt(waiting.job, waiting.kind, event, own_job=waiting.own_job)
+    if open_transactions() != effects.depth:
         # The handler left one open: the verdict must not hang on it.
         sql.database().close()
+    _settle(waiting, verdict, in_doubt=effects.in_doubt)
+
+
+def _settle(waiting: Ready, verdict: Done | Failed, *, in_doubt: bool) -> None:
     match verdict:
         case Done():
             if not finish([verdict]) and not finish_late(verdict):
                 logger.warning("result_came_too_late", extra={"job": waiting.job.id})
         case Failed():
-            fail(verdict)
+            fail(replace(verdict, in_doubt=in_doubt))
             logger.info(
                 "job_failed",
                 extra={"job": waiting.job.id, "kind": waiting.kind.name,
                        "error": type(verdict.error).__name__},
             )  # fmt: skip
-
-
-def _open_transactions() -> tuple[bool, int]:
-    connection = sql.database()
-    return connection.get_autocommit(), len(connection.savepoint_ids)

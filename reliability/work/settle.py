@@ -17,8 +17,8 @@ from psycopg.types.json import Jsonb
 
 from reliability import sql
 from reliability.conf import conf
-from reliability.errors import JobInterrupted
-from reliability.handlers import Kind
+from reliability.errors import JobInterrupted, JobTimeout, PermanentError, RetryLater
+from reliability.handlers import DedupeWindow, Kind
 from reliability.policy import RELEASES_MAX, Bury, Retry, after_failure
 from reliability.work.lease import JobId, Leased, worker
 
@@ -39,8 +39,8 @@ class Failed:
     error: BaseException
     started_at: datetime
     own_job: bool = False
-    intended: bool = False
-    """The intent mark stands: an outside effect may have happened."""
+    in_doubt: bool = False
+    """An intent mark stands: an outside effect may have happened."""
 
 
 def finish(done: Sequence[Done]) -> set[int]:
@@ -50,7 +50,7 @@ def finish(done: Sequence[Done]) -> set[int]:
         JobId,
         ids=[d.job.id for d in done],
         tokens=[d.job.token for d in done],
-        results=[_storable(d.result) for d in done],
+        results=[storable(d.result) for d in done],
         started=[d.started_at for d in done],
         worker=worker(),
     )
@@ -65,7 +65,7 @@ def finish_late(done: Done) -> bool:
             JobId,
             id=done.job.id,
             token=done.job.token,
-            result=_storable(done.result),
+            result=storable(done.result),
             started=done.started_at,
             worker=worker(),
         )
@@ -79,7 +79,7 @@ def fail(failed: Failed) -> Retry | Bury | None:
     """
     if (
         isinstance(failed.error, JobInterrupted)
-        and not failed.intended
+        and not failed.in_doubt
         and release(failed.job)
     ):
         return Retry(timedelta(0))
@@ -110,7 +110,7 @@ def intend(job: Leased) -> bool:
 
 
 def _verdict(failed: Failed) -> Retry | Bury:
-    if failed.intended and not failed.kind.repeatable and _may_have_happened(failed):
+    if failed.in_doubt and not failed.kind.repeatable and _may_have_happened(failed):
         return Bury("unknown", "it failed after it began: the effect may have happened")
     return after_failure(
         failed.kind.policy_for(own_job=failed.own_job),
@@ -121,11 +121,15 @@ def _verdict(failed: Failed) -> Retry | Bury:
 
 
 def _may_have_happened(failed: Failed) -> bool:
-    """Only an interrupted start leaves the effect in doubt; an error is the handler's own word.
+    """Tell whether a marked effect may be in the world although its handler failed.
 
-    A record-before kind is the exception: its mark stands, so nothing of it may be repeated.
+    A run-once handler's error is its own word; only a start that we cut short leaves a doubt. A
+    record-before effect happened at most once, so nothing but the handler's explicit word that it
+    did not (``PermanentError``, ``RetryLater``) allows another outcome.
     """
-    return isinstance(failed.error, JobInterrupted) or failed.kind.sink is not None
+    if isinstance(failed.kind.sink, DedupeWindow):
+        return not isinstance(failed.error, PermanentError | RetryLater)
+    return isinstance(failed.error, JobInterrupted | JobTimeout)
 
 
 def _return(failed: Failed, after: timedelta) -> bool:
@@ -148,8 +152,8 @@ def _bury(failed: Failed, verdict: Bury) -> bool:
     )  # fmt: skip
 
 
-def _storable(result: Any) -> Jsonb | None:
-    """Return the result as JSON, or a note where it is not JSON or too large to keep."""
+def storable(result: Any) -> Jsonb | None:
+    """Return a result as JSON, or a note where it is not JSON or too large to keep."""
     if result is None:
         return None
     try:
