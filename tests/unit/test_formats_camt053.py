@@ -177,3 +177,17 @@ def test_a_long_statement_is_read_entry_by_entry() -> None:
     next(items)
     assert big.tell() < len(big.getvalue()) / 2
     assert sum(isinstance(item, Line) for item in items) == 6003
+
+
+def test_charges_in_another_currency_quarantine_the_entry() -> None:
+    data = DATA.replace(
+        b'<Rcrd><Amt Ccy="EUR">20.00</Amt>', b'<Rcrd><Amt Ccy="USD">20.00</Amt>'
+    )
+    assert "another currency" in parse(data)[0].quarantined[0].reason
+
+
+def test_balances_and_periods_that_cannot_be_read_are_left_unsaid() -> None:
+    data = DATA.replace(b'<Amt Ccy="EUR">100.00</Amt>', b'<Amt Ccy="EUR">1OO.00</Amt>')
+    declared = parse(data.replace(b"<FrDtTm>2026-10-25T", b"<FrDtTm>2026-13-25T"))[0].declared
+    assert declared.opening == ()
+    assert (declared.first_day, declared.last_day) == (None, date(2026, 10, 25))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from reliability.reconcile.formats import read
+from reliability.reconcile.formats import mapped_csv, read
 from reliability.reconcile.formats.base import (
     Balance,
     Mode,
@@ -263,3 +263,32 @@ def _columns(options: Mapping[str, object]) -> dict[str, str]:
     columns = options["columns"]
     assert isinstance(columns, dict)
     return columns
+
+
+@pytest.mark.parametrize(
+    "row", [b"2026-10-15,1\0.00\n", b"2026-10-15," + b"1" * (1 << 20) + b"\n"]
+)
+def test_a_nul_byte_or_an_endless_line_far_down_refuses_the_file(row: bytes) -> None:
+    shape = {"columns": {"occurred": "d", "amount": "a"}, "currency": "EUR"}
+    many = b"2026-10-14,1.00\n" * 5000
+    with pytest.raises(StatementError, match="longer than 1 MiB or holds NUL") as refused:
+        parse(b"d,a\n" + many + row, shape)
+    assert refused.value.line == 5002
+
+
+def test_a_file_of_blank_lines_is_refused() -> None:
+    shape = {"columns": {"occurred": "d", "amount": "a"}, "currency": "EUR"}
+    with pytest.raises(StatementError, match="holds no row"):
+        list(mapped_csv.read(BytesIO(b"\n\n"), SourceRules(zone="UTC", options=shape)))
+
+
+def test_a_row_without_a_date_is_quarantined() -> None:
+    shape = {"columns": {"occurred": "d", "amount": "a"}, "currency": "EUR"}
+    assert parse(b"d,a\n,1.00\n", shape).quarantined[0].reason == "the row has no date"
+
+
+def test_control_figures_of_a_mixed_file_are_quarantined() -> None:
+    rows = [{"column": "d", "equals": "Total", "is": "sum", "figure": "a"}]
+    shape = {"columns": {"occurred": "d", "amount": "a", "currency": "c"}, "rows": rows}
+    (row,) = parse(b"d,a,c\nTotal,1.00,\n", shape).quarantined
+    assert row.reason == "control figures need a declared currency"

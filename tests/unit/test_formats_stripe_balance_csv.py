@@ -1,11 +1,12 @@
 """Stripe's itemized balance-change report, with its traps."""
 
 from datetime import UTC, datetime
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 
-from reliability.reconcile.formats import read
+from reliability.reconcile.formats import read, stripe_balance_csv
 from reliability.reconcile.formats.base import (
     Balance,
     Declared,
@@ -86,8 +87,6 @@ def test_a_summary_fetched_beside_the_file_becomes_what_it_declares() -> None:
 
 
 def read_text(text: str, **options: object) -> list[Statement]:
-    from io import BytesIO  # noqa: PLC0415 - only these small cases need it
-
     rules = SourceRules(zone="Europe/Amsterdam", options=options)
     return gather(read("stripe-balance-csv", BytesIO(text.encode()), rules))
 
@@ -129,3 +128,11 @@ def test_broken_quoting_refuses_the_file_naming_the_line() -> None:
 def test_a_file_of_another_report_is_refused_by_its_columns() -> None:
     with pytest.raises(StatementError, match="not a stripe-balance-csv"):
         read_text("id,description,amount,currency\nch_1,x,1.00,eur\n")
+
+
+def test_a_report_without_a_creation_column_is_refused() -> None:
+    data = BytesIO(
+        (HEADER.replace("created,", "") + "txn_1,eur,1.00,0.00,1.00,charge\n").encode()
+    )
+    with pytest.raises(StatementError, match="neither 'created_utc' nor 'created'"):
+        list(stripe_balance_csv.read(data, SourceRules(zone="UTC")))
