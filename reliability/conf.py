@@ -51,12 +51,46 @@ class Conf:
     retention: timedelta = timedelta(days=60)
     body_retention: timedelta = timedelta(days=30)
 
+    # Requests to addresses somebody gave us
+    outbound_time: timedelta = timedelta(seconds=10)
+    outbound_connect_time: timedelta = timedelta(seconds=5)
+    outbound_answer_bytes_max: int = 65_536
+    outbound_ports: tuple[int, ...] = (80, 443)
+    outbound_plain_http: bool = False
+    outbound_private_networks: tuple[str, ...] = ()
+    """Networks of our own that may be asked all the same, on any port: ``10.1.0.0/16``."""
+
     # Operators
     undo: timedelta = timedelta(seconds=10)
     selection_max: int = 500
     page_size: int = 50
     count_max: int = 10_000
     upload_bytes_max: int = 20 * 1024 * 1024
+
+    # Redrives
+    redrive_every: timedelta = timedelta(seconds=2)
+    redrive_letters_max: int = 100_000
+    """Letters of one redrive; where more match, the oldest are taken and the page says so."""
+    redrive_batch_max: int = 5_000
+    """Letters requeued or settled in one statement."""
+    redrive_rate: float = 5.0
+    redrive_rate_max: float = 1_000.0
+    """Letters per second: what the form offers, and the most it takes."""
+    redrive_unsettled: timedelta = timedelta(seconds=30)
+    """How much of its rate may be on its way without a result before it waits."""
+    redrive_stop_percent: int = 20
+    redrive_stop_after: int = 10
+    """It stops itself when more than this share of at least so many results failed again."""
+    redrive_verify_max: int = 200
+    redrive_verify_time: timedelta = timedelta(seconds=5)
+    """How many letters a dry run or a tick asks ``verify`` about, and for how long."""
+    redrive_verified_for: timedelta = timedelta(minutes=10)
+    redrive_alone_letters: int = 1_000
+    redrive_alone_major: int = 50_000
+    """Above so many letters, or so many units of one currency, a second person approves."""
+    redrive_draft_kept: timedelta = timedelta(days=1)
+    edited_bytes_max: int = 262_144
+    """Bodies larger than this cannot be edited in a form."""
 
     # Alerts and the daily compare
     alerts_every: timedelta = timedelta(seconds=60)
@@ -102,6 +136,7 @@ PACES: dict[str, dict[str, Any]] = {
         "alerts_every": timedelta(seconds=2),
         "alert_hold": timedelta(seconds=4),
         "reconcile_every": timedelta(seconds=5),
+        "redrive_every": timedelta(seconds=1),
         "shutdown_grace": timedelta(seconds=1),
     },
 }
