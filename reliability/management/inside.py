@@ -1,0 +1,73 @@
+"""Run a command again, as a process of its own, over servers that are up by then."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from types import FrameType
+
+from reliability.embedded.stack import ROOT
+
+HANDLERS = "reliability.proof.handlers"
+OURS = ("RELIABILITY_", "DATABASE_URL", "BROKER_URL", "EMAIL_URL", "SECRET_KEY", "DEBUG")
+LOOK_SECONDS = 1.0
+END_SECONDS = 15
+
+
+def is_inside() -> bool:
+    """Tell whether this process is the one that was started again."""
+    return os.environ.get("RELIABILITY_HANDLERS") == HANDLERS
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return an environment that knows the folder's servers, the story's handlers, the quick pace.
+
+    Nobody's database, broker or secrets are taken along.
+    """
+    clean = {name: v for name, v in os.environ.items() if not name.startswith(OURS)}
+    return clean | {
+        "RELIABILITY_DATA": str(folder),
+        "RELIABILITY_HANDLERS": HANDLERS,
+        "RELIABILITY_PACE": "quick",
+    }
+
+
+def run_inside(
+    arguments: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    each_second: Callable[[], None] = lambda: None,
+) -> int:
+    """Run `manage.py` with these arguments, pass signals on, and return its exit code.
+
+    It leads a session of its own, so that Ctrl-C reaches it once: from us.
+    """
+    process = subprocess.Popen(  # noqa: S603 - ourselves
+        [sys.executable, "manage.py", *arguments],
+        cwd=ROOT,
+        env=dict(environment),
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+    def pass_on(number: int, _frame: FrameType | None) -> None:
+        process.send_signal(number)
+
+    before = {
+        number: signal.signal(number, pass_on)
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    }
+    try:
+        while True:
+            try:
+                return process.wait(LOOK_SECONDS)
+            except subprocess.TimeoutExpired:
+                each_second()
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+        if process.poll() is None:
+            process.terminate()
+            process.wait(END_SECONDS)
