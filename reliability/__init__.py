@@ -5,11 +5,14 @@ sweep/      layer 2: accepted work that stopped moving starts again (every two m
 reconcile/  layer 3: what never arrived is found in the provider's own statement (daily)
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from reliability.errors import (
+    EffectInDoubt,
     KeyConflict,
     KeyNotAccepted,
+    NotDeclared,
     PermanentError,
     RetryLater,
     TryAgain,
@@ -29,7 +32,7 @@ from reliability.handlers import (
 from reliability.policy import BACKGROUND, USER_FACING, Backoff, RunOnce
 
 if TYPE_CHECKING:
-    from reliability.claim.accept import enqueue
+    from reliability.claim.enqueue import enqueue, enqueue_many
 
 __all__ = [
     "BACKGROUND",
@@ -38,12 +41,14 @@ __all__ = [
     "Backoff",
     "CannotTell",
     "DedupeWindow",
+    "EffectInDoubt",
     "Event",
     "KeyConflict",
     "KeyNotAccepted",
     "LocalTransaction",
     "MappedOperation",
     "NotApplied",
+    "NotDeclared",
     "PermanentError",
     "ProviderHeader",
     "RetryLater",
@@ -51,14 +56,19 @@ __all__ = [
     "TryAgain",
     "UniqueConstraint",
     "enqueue",
+    "enqueue_many",
     "handler",
 ]
 
 
+_LAZY = {
+    "enqueue": "reliability.claim.enqueue",
+    "enqueue_many": "reliability.claim.enqueue",
+}
+
+
 def __getattr__(name: str) -> Any:
     """Import what needs Django only when it is asked for, so that rules stay importable alone."""
-    if name == "enqueue":
-        from reliability.claim.accept import enqueue  # noqa: PLC0415
-
-        return enqueue
+    if name in _LAZY:
+        return getattr(import_module(_LAZY[name]), name)
     raise AttributeError(f"module 'reliability' has no attribute {name!r}")

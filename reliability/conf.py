@@ -48,6 +48,8 @@ class Conf:
     # The door
     body_bytes_max: int = 1_048_576
     lock_timeout: timedelta = timedelta(seconds=2)
+    enqueue_max: int = 10_000
+    """Jobs one call of ``enqueue_many`` may bring."""
     retention: timedelta = timedelta(days=60)
     body_retention: timedelta = timedelta(days=30)
 

@@ -1,6 +1,5 @@
 """Layer 1: an event is taken in once, however often and in however many copies it comes."""
 
-import hashlib
 import json
 import uuid
 from collections.abc import Mapping, Sequence
@@ -13,11 +12,9 @@ from django.utils import timezone
 from psycopg.types.json import Jsonb
 
 from reliability import dispatch, sql
-from reliability.checks import too_short
-from reliability.claim.signatures import key_error
-from reliability.errors import KeyConflict, KeyNotAccepted, TryAgain
-from reliability.handlers import REMEDIES, Kind, MappedOperation, find, lacks_sink
-from reliability.models import Receipt, Source, Tenant
+from reliability.errors import TryAgain
+from reliability.handlers import MappedOperation
+from reliability.models import Source
 
 Outcome = Literal["unparseable", "unroutable", "suspect", "expired"]
 
@@ -142,102 +139,3 @@ def _as_row(n: int, event: Asked) -> dict[str, Any]:
 
 def _jsonb(value: Any) -> Jsonb:
     return Jsonb(value, dumps=lambda v: json.dumps(v, default=str))
-
-
-# Own jobs.
-
-
-@dataclass(frozen=True)
-class Accepted:
-    job_id: uuid.UUID
-
-
-@dataclass(frozen=True)
-class Duplicate:
-    """Somebody has this key already: the original's job, with its state and result so far."""
-
-    job_id: uuid.UUID | None
-    state: str | None
-    result: Any
-
-
-@dataclass(frozen=True)
-class Absorbed:
-    """The operation was claimed by another key: nothing is to be done."""
-
-    claimant: str
-
-
-def enqueue(
-    kind: str,
-    *,
-    key: str,
-    tenant: Tenant,
-    payload: Any = None,
-    asked_by: str = "",
-) -> Accepted | Duplicate | Absorbed:
-    """Take in one job of the host's own, inside the caller's transaction (outbox).
-
-    ``key`` is unique per tenant and kind, 1-255 bytes. ``payload`` is anything JSON can say.
-    Raises ``KeyNotAccepted`` for a kind that cannot keep the promise (no row exists then),
-    ``KeyConflict`` where the key names another operation or amount, ``TryAgain`` after waiting
-    2 s for a concurrent holder.
-    """
-    declared = _acceptable(kind, key)
-    asked = Asked(
-        key=key,
-        kind=kind,
-        body=_body(kind, payload),
-        queue=declared.queue,
-        downstream_key=key,
-        operation=declared.operation(payload) if declared.operation else None,
-        asked_by=asked_by,
-    )
-    source = _inside(tenant, kind)
-    [fate] = claim(source, [asked])
-    match fate.verdict:
-        case Receipt.Verdict.ACCEPTED if fate.job_id:
-            return Accepted(fate.job_id)
-        case Receipt.Verdict.ABSORBED:
-            return Absorbed(fate.claimant or "")
-        case Receipt.Verdict.CONFLICT:
-            raise KeyConflict(
-                f"{key!r} was enqueued as {kind!r} before, with another operation or amount. "
-                "The first stands; use another key for another job."
-            )
-        case _:
-            return Duplicate(fate.job_id, fate.state, fate.result)
-
-
-def _acceptable(kind: str, key: str) -> Kind:
-    declared = find(kind)
-    if declared is None:
-        raise KeyNotAccepted(
-            f"{kind!r} has no handler here; declare it with @handler({kind!r}, …)."
-        )
-    if lacks_sink(declared):
-        raise KeyNotAccepted(f"{kind!r} has retries and no sink: {REMEDIES}.")
-    if why := too_short(declared):
-        raise KeyNotAccepted(why)
-    if wrong := key_error(key):
-        raise KeyNotAccepted(f"The key of this {kind!r} job is {wrong}.")
-    return declared
-
-
-def _body(kind: str, payload: Any) -> bytes:
-    try:
-        return json.dumps(payload, ensure_ascii=False, allow_nan=False).encode()
-    except (TypeError, ValueError) as error:
-        raise KeyNotAccepted(
-            f"The payload of this {kind!r} job is not JSON: {error}."
-        ) from error
-
-
-def _inside(tenant: Tenant, kind: str) -> Source:
-    """Return the internal source whose keys are this tenant's jobs of this kind."""
-    digest = hashlib.sha256(kind.encode()).hexdigest()[:12]
-    slug = f"own:{kind}" if len(kind) < 100 else f"own:{kind[:80]}:{digest}"  # noqa: PLR2004
-    source, _ = Source.objects.get_or_create(
-        tenant=tenant, slug=slug, defaults={"internal": True}
-    )
-    return source

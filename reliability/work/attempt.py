@@ -1,20 +1,23 @@
 """One start of one job: the handler under its limits, and a verdict whatever it does."""
 
 import logging
+import re
 import signal
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import timedelta
 from types import FrameType
 from typing import Any
 
 from django.apps import apps
 from django.conf import settings
-from django.db import IntegrityError
+from django.db import IntegrityError, transaction
+from django.db.models import Model
 from django.utils import timezone
 
+from reliability import sql
 from reliability.conf import conf
 from reliability.errors import JobInterrupted, JobTimeout, OutsideEffectInLocalTransaction
 from reliability.handlers import Event, Kind, LocalTransaction, UniqueConstraint
@@ -30,25 +33,45 @@ def attempt(job: Leased, kind: Kind, event: Event, *, own_job: bool) -> Done | F
     """Run the handler once. Never raises: whatever the handler raises becomes a verdict."""
     started_at = timezone.now()
     try:
-        with _limited(kind.limit or conf().job_limit), _inside(kind):
+        with _limited(kind.limit or conf().job_limit), _inside(kind), _rolled_back(kind):
             return Done(job, kind.handle(event), started_at)
     except BaseException as error:  # noqa: BLE001 - the one place where a failure becomes a verdict
-        if _applied_before(kind, error):
-            return Done(job, None, started_at)
+        if original := _original(kind, error):
+            return Done(job, original, started_at)
         return Failed(job, kind, error, started_at, own_job=own_job)
 
 
-def _applied_before(kind: Kind, error: BaseException) -> bool:
-    """Tell whether the error is the kind's own unique constraint recognising the repeat."""
+def _rolled_back(kind: Kind) -> AbstractContextManager[None]:
+    """Give a handler whose insert may be refused a savepoint to fall back to."""
+    if not isinstance(kind.sink, UniqueConstraint):
+        return nullcontext()
+    return transaction.atomic(using=sql.database().alias)
+
+
+def _original(kind: Kind, error: BaseException) -> dict[str, Any] | None:
+    """Return the row that stands already, where the error is the kind's own constraint speaking.
+
+    The answer is that row's primary key; ``None`` for any other error. The value is read from the
+    server's detail, "Key (column)=(value) …", whose words depend on its language, not its form.
+    """
     if not (isinstance(kind.sink, UniqueConstraint) and isinstance(error, IntegrityError)):
-        return False
+        return None
     diag = getattr(error.__cause__, "diag", None)
-    if diag is None or diag.sqlstate != UNIQUE_VIOLATION:
-        return False
-    meta = apps.get_model(kind.sink.model)._meta  # noqa: SLF001 - Django's documented Model._meta
-    column = meta.get_field(kind.sink.field).get_attname_column()[1]
-    detail = (diag.message_detail or "").replace('"', "")
-    return diag.table_name == meta.db_table and f"({column})=" in detail
+    model = apps.get_model(kind.sink.model)
+    column = model._meta.get_field(kind.sink.field).get_attname_column()[1]  # noqa: SLF001 - documented
+    if diag is None or diag.sqlstate != UNIQUE_VIOLATION or diag.table_name != _table(model):
+        return None
+    told = re.search(
+        rf"\({re.escape(column)}\)=\((.*)\)", (diag.message_detail or "").replace('"', "")
+    )
+    if told is None:
+        return None
+    standing = model._default_manager.filter(**{kind.sink.field: told[1]})  # noqa: SLF001 - documented
+    return {"already_applied": str(standing.values_list("pk", flat=True).first())}
+
+
+def _table(model: type[Model]) -> str:
+    return model._meta.db_table  # noqa: SLF001 - documented
 
 
 # The time limit, and the shutdown that cuts a handler short.

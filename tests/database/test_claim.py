@@ -9,7 +9,7 @@ import pytest
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, close_old_connections, connection, transaction
 
-from reliability.claim.accept import Absorbed, Accepted, Duplicate, enqueue
+from reliability.claim.enqueue import Absorbed, Accepted, Duplicate, enqueue
 from reliability.errors import KeyConflict, KeyNotAccepted, TryAgain
 from reliability.handlers import Event, MappedOperation
 from reliability.models import Body, DeadLetter, Job, Operation, ProcessedKey, Receipt

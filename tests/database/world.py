@@ -10,7 +10,8 @@ from django.db import connection
 from django.utils import timezone
 
 from reliability import handlers
-from reliability.claim.accept import Accepted, Asked, Fate, claim, enqueue
+from reliability.claim.accept import Asked, Fate, claim
+from reliability.claim.enqueue import Accepted, enqueue
 from reliability.handlers import Event, LocalTransaction, Sink
 from reliability.models import Job, Source, SourceSecret, Tenant
 from reliability.policy import Policy
