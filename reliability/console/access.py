@@ -2,10 +2,11 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import wraps
 from typing import Any, TypeVar, cast
 
+from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_not_required
 from django.contrib.auth.views import redirect_to_login
 from django.core.checks import CheckMessage, Error
@@ -30,6 +31,10 @@ ANY_MEMBER = "any member"
 """Declared by views that show nothing but the member's own rights and choices."""
 ANYBODY = "anybody"
 """Declared by views that answer strangers: liveness and readiness, without detail."""
+LAST_USED = "reliability_last_used"
+IDLE_MAX = timedelta(minutes=30)
+NOTED_EVERY = timedelta(minutes=1)
+"""Use of a session is written down no more often than this."""
 TENANT_CHOICE = "reliability_tenant"
 """Session key: the tenant a member of several last chose."""
 
@@ -91,6 +96,9 @@ def _guard(view: View, *, needs: str, methods: tuple[str, ...]) -> View:
             return protect(HttpResponseNotAllowed(methods))
         if not request.user.is_authenticated:
             return protect(redirect_to_login(request.get_full_path()))
+        if _idle(request):
+            logout(request)
+            return protect(redirect_to_login(request.get_full_path()))
         operator = _admitted(request, needs)
         try:
             return protect(view(operator, *args, **kwargs))
@@ -99,6 +107,18 @@ def _guard(view: View, *, needs: str, methods: tuple[str, ...]) -> View:
 
     entered.needs = needs  # type: ignore[attr-defined]
     return entered
+
+
+def _idle(request: HttpRequest) -> bool:
+    """Tell whether nobody used this session for too long; a page's own refresh is no use of it."""
+    now = timezone.now()
+    last = request.session.get(LAST_USED)
+    used_at = datetime.fromisoformat(last) if last else now
+    if now - used_at > IDLE_MAX:
+        return True
+    if not last or (now - used_at > NOTED_EVERY and "HX-Request" not in request.headers):
+        request.session[LAST_USED] = now.isoformat()
+    return False
 
 
 def _admitted(request: HttpRequest, needs: str) -> OperatorRequest:

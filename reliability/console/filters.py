@@ -39,6 +39,7 @@ class StrictFilter(django_filters.FilterSet):
     which the guard answers with a page and 400.
     """
 
+    noun = "Rows"
     initial: dict[str, str] = {}
     """Values in force where the query string names none."""
 

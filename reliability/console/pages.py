@@ -8,6 +8,9 @@ from django.shortcuts import render
 import reliability
 from reliability.console.access import OperatorRequest, for_tenant
 from reliability.console.figures import counted
+from reliability.console.filters import StrictFilter
+from reliability.console.paging import paged
+from reliability.console.tables import RowsTable
 from reliability.models import Alert, DeadLetter
 
 THEMES = ("light", "dark")
@@ -25,6 +28,26 @@ def show(
     return render(
         request, f"console/{template}", _shell(request) | (context or {}), status=status
     )
+
+
+def show_list(
+    request: OperatorRequest,
+    asked: StrictFilter,
+    table: type[RowsTable],
+    *,
+    by: str = "id",
+    template: str,
+) -> HttpResponse:
+    """Render one page of what was asked for, newest first by ``by``, counted up to a limit."""
+    found = asked.found()
+    rows = paged(found, by, request.GET.get("after", ""))
+    context = {
+        "filter": asked,
+        "page": rows,
+        "table": table(rows.rows, now=request.now, caption=f"{asked.noun}, newest first"),
+        "total": counted(found),
+    }
+    return show(request, template, context)
 
 
 def _shell(request: OperatorRequest) -> dict[str, Any]:

@@ -226,7 +226,7 @@ def acts_on(letters: list[DeadLetter]) -> "QuerySet[AuditEntry]":
     ids = [str(letter.public_id) for letter in letters]
     named = Q(about_id__in=ids)
     for public_id in ids:
-        named |= Q(facts__members__contains=[public_id])
+        named |= Q(facts__contains={"members": [public_id]})
     entries = AuditEntry.objects.filter(named, about=LETTER, tenant_id=letters[0].tenant_id)
     return entries.order_by("number")
 

@@ -12,6 +12,7 @@ from reliability.console.views import (
     jobs,
     members,
     overview,
+    passes,
     trace,
 )
 
@@ -19,6 +20,8 @@ app_name = "console"
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", overview.index, name="overview"),
     path("deliveries/", deliveries.index, name="deliveries"),
+    path("deliveries/refused/", deliveries.refused, name="refused"),
+    path("passes/", passes.index, name="passes"),
     path("jobs/", jobs.index, name="jobs"),
     path("dead-letters/", dead_letters.index, name="dead_letters"),
     path(
@@ -33,6 +36,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("dead-letters/<uuid:public_id>/requeue/", dead_letter.requeue, name="requeue"),
     path("dead-letters/<uuid:public_id>/undo/", dead_letter.undo, name="undo"),
     path("dead-letters/<uuid:public_id>/discard/", dead_letter.discard, name="discard"),
+    path("dead-letters/<uuid:public_id>/resolve/", dead_letter.resolve, name="resolve"),
     path("dead-letters/<uuid:public_id>/restore/", dead_letter.restore, name="restore"),
     path("dead-letters/<uuid:public_id>/reveal/", dead_letter.reveal, name="reveal"),
     path("trace/", trace.index, name="trace"),

@@ -2,6 +2,7 @@
 
 import uuid
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -204,3 +205,26 @@ def test_every_answer_carries_the_headers_of_a_page_that_runs_no_foreign_script(
         assert "no-store" in answer.headers["Cache-Control"]
         assert answer.headers["Referrer-Policy"] == "same-origin"
         assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+
+def test_a_session_nobody_used_for_half_an_hour_ends(time_machine: Any) -> None:
+    time_machine.move_to(rows.NOON, tick=False)
+    client = rows.signed_in(rows.member(rows.tenant(), "viewer"))
+    client.get("/jobs/")
+    time_machine.shift(timedelta(minutes=29))
+    assert client.get("/jobs/").status_code == 200
+    time_machine.shift(timedelta(minutes=29))
+    assert client.get("/jobs/").status_code == 200
+    time_machine.shift(timedelta(minutes=31))
+    assert client.get("/jobs/").status_code == 302
+    assert client.get("/jobs/").status_code == 302
+
+
+def test_a_page_that_refreshes_itself_keeps_no_session_alive(time_machine: Any) -> None:
+    time_machine.move_to(rows.NOON, tick=False)
+    client = rows.signed_in(rows.member(rows.tenant(), "viewer"))
+    client.get("/")
+    time_machine.shift(timedelta(minutes=15, seconds=10))
+    assert client.get("/", headers={"HX-Request": "true"}).status_code == 200
+    time_machine.shift(timedelta(minutes=15, seconds=10))
+    assert client.get("/", headers={"HX-Request": "true"}).status_code == 302

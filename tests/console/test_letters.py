@@ -139,6 +139,16 @@ def test_a_discard_needs_a_reason_and_can_be_taken_back(
     ]
 
 
+def test_a_letter_is_resolved_only_by_saying_how_that_is_known(
+    acme: Tenant, operator: Client
+) -> None:
+    letter = rows.letter(rows.source(acme))
+    assert "Say how it is known" in _act(operator, letter, "resolve")
+    shown = _act(operator, letter, "resolve", reason="ledger entry 90412")
+    assert "ledger entry 90412" in shown
+    assert Job.objects.get().state == "resolved"
+
+
 def test_a_discard_of_a_selection_needs_a_reason_too(acme: Tenant, operator: Client) -> None:
     letter = rows.letter(rows.source(acme))
     ticked = {"letter": f"{letter.public_id}:1"}

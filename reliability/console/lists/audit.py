@@ -11,6 +11,8 @@ from reliability.models import AuditEntry
 
 
 class AuditFilter(StrictFilter):
+    noun = "Audit entries"
+
     actor = django_filters.CharFilter(label="Who", max_length=150)
     act = django_filters.CharFilter(label="Act", max_length=80)
     about = django_filters.CharFilter(label="About", max_length=80)

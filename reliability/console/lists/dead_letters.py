@@ -25,6 +25,7 @@ AGE_WORDS = [("1h", "over an hour"), ("24h", "over a day"), ("7d", "over a week"
 
 
 class DeadLetterFilter(StrictFilter):
+    noun = "Dead letters"
     initial = {"status": DeadLetter.Status.OPEN}
 
     source = django_filters.ModelChoiceFilter(

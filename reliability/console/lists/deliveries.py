@@ -8,10 +8,12 @@ from django.utils.safestring import SafeString
 from reliability.console import parts
 from reliability.console.filters import StrictFilter, sources_of
 from reliability.console.tables import NUMERIC, WIDE, Lead, RowsTable, trace_link
-from reliability.models import Receipt
+from reliability.models import Receipt, Refusal
 
 
 class DeliveryFilter(StrictFilter):
+    noun = "Deliveries"
+
     source = django_filters.ModelChoiceFilter(
         field_name="key__source", queryset=sources_of, to_field_name="slug", label="Source",
         empty_label="any",
@@ -23,8 +25,11 @@ class DeliveryFilter(StrictFilter):
     since = django_filters.IsoDateTimeFilter(
         field_name="at", lookup_expr="gte", label="Received since"
     )
-    replays = django_filters.BooleanFilter(
-        field_name="suspected_replay", label="Suspected replay"
+    replays = django_filters.ChoiceFilter(
+        field_name="suspected_replay",
+        choices=[("True", "suspected"), ("False", "not suspected")],
+        label="Replay",
+        empty_label="either",
     )
 
     class Meta:
@@ -55,3 +60,41 @@ class DeliveryTable(RowsTable):
 
     def render_at(self, record: Receipt) -> SafeString:
         return self.time(record.at, record.key.source.zone)
+
+
+class RefusalFilter(StrictFilter):
+    noun = "Refusals"
+
+    source = django_filters.ModelChoiceFilter(
+        queryset=sources_of, to_field_name="slug", label="Source", empty_label="any"
+    )
+    reason = django_filters.CharFilter(label="Reason", max_length=120)
+    since = django_filters.IsoDateTimeFilter(
+        field_name="last_at", lookup_expr="gte", label="Seen since"
+    )
+
+    class Meta:
+        model = Refusal
+        fields: list[str] = []
+
+
+class RefusalTable(RowsTable):
+    reason = Lead()
+    source = tables.Column()
+    hour = tables.Column(attrs=NUMERIC)
+    count = tables.Column(verbose_name="Requests", attrs=NUMERIC)
+    last_peer = tables.Column(verbose_name="Last from")
+    last_size_bytes = tables.Column(verbose_name="Bytes", attrs=NUMERIC)
+    last_at = tables.Column(verbose_name="Last", attrs=NUMERIC)
+
+    def render_hour(self, record: Refusal) -> SafeString:
+        return parts.when(record.hour, parts.clock(record.hour, self.now), record.source.zone)
+
+    def render_count(self, value: int) -> str:
+        return parts.number(value)
+
+    def render_last_size_bytes(self, value: int) -> str:
+        return parts.number(value)
+
+    def render_last_at(self, record: Refusal) -> SafeString:
+        return self.time(record.last_at, record.source.zone)

@@ -13,6 +13,8 @@ from reliability.models import Job
 
 
 class JobFilter(StrictFilter):
+    noun = "Jobs"
+
     source = django_filters.ModelChoiceFilter(
         queryset=sources_of, to_field_name="slug", label="Source", empty_label="any"
     )

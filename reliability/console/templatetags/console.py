@@ -1,6 +1,6 @@
 """The console's tags: thin names over ``parts``; none of them asks the database."""
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django import template
@@ -42,6 +42,13 @@ def plural(count: Any, words: str) -> str:
     one, many = words.split(",")
     exactly_one = getattr(count, "number", count) == 1 and not getattr(count, "more", False)
     return f"{parts.number(count)} {one if exactly_one else many}"
+
+
+@register.filter
+def seconds(length: Any) -> str:
+    """Write a duration, or a number of seconds, in whole seconds or more."""
+    whole = int(getattr(length, "total_seconds", lambda: length)())
+    return parts.span(timedelta(seconds=whole))
 
 
 @register.filter

@@ -56,6 +56,16 @@ def discard(request: OperatorRequest, public_id: str) -> HttpResponse:
 
 
 @act(needs="discard_deadletter")
+def resolve(request: OperatorRequest, public_id: str) -> HttpResponse:
+    """End this letter as applied already or done by hand; the reason says how that is known."""
+    if not act_of(request).reason:
+        raise NotUnderstood("Say how it is known that the effect is in the world.")
+    return _decide(
+        request, public_id, lambda s, a: dead_letters.resolve([s], a), "Not resolved"
+    )
+
+
+@act(needs="discard_deadletter")
 def restore(request: OperatorRequest, public_id: str) -> HttpResponse:
     """Take the discard back."""
     return _decide(request, public_id, dead_letters.restore, "Not restored")
