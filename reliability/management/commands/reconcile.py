@@ -1,0 +1,144 @@
+"""`manage.py reconcile`: give a day its statement and compare it."""
+
+import sys
+from collections.abc import Mapping
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from reliability.management.asking import actor, one_of, tenant_called
+from reliability.management.printing import amount, say_facts, say_json, say_table
+from reliability.models import Discrepancy, Report, Source
+from reliability.reconcile.day import GOOD, NothingToCompare
+from reliability.reconcile.formats.base import StatementError
+from reliability.reconcile.planner import compare_onwards
+from reliability.reconcile.statement import Refused, import_statement, receive
+
+AGREES, DISAGREES, UNUSABLE = 0, 1, 2
+LISTED_MAX = 200
+
+
+class Command(BaseCommand):
+    help = (
+        "Compare one local day of a source with its provider's statement. "
+        "Exit code 0: nothing open; 1: open discrepancies; 2: incomplete, absent or refused."
+    )
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        parser.add_argument("--source", required=True, metavar="SLUG")
+        parser.add_argument("--day", required=True, type=date.fromisoformat, help="YYYY-MM-DD")
+        parser.add_argument("--file", type=Path, help="the day's statement; kept and hashed")
+        parser.add_argument("--tenant", metavar="SLUG", help="where two have such a source")
+        parser.add_argument("--json", action="store_true", help="print one JSON object")
+
+    def handle(self, *_: Any, **options: Any) -> None:
+        source = _source(options["source"], options["tenant"])
+        day, as_json = options["day"], options["json"]
+        refused = self._give(source, options["file"], day) if options["file"] else ""
+        if refused:
+            self._say({"refused": refused}, as_json=as_json)
+            sys.exit(UNUSABLE)
+        try:
+            report = compare_onwards(source, day, by=actor())
+        except (NothingToCompare, StatementError) as error:
+            self._say({"refused": str(error)}, as_json=as_json)
+            sys.exit(UNUSABLE)
+        found = told(report)
+        self._say(found, as_json=as_json)
+        sys.exit(_code(report, found))
+
+    def _give(self, source: Source, path: Path, day: date) -> str:
+        """Keep and read the file; return why it was refused, or nothing."""
+        try:
+            with path.open("rb") as stream:
+                artefact = receive(source, name=path.name, content=stream, by=actor())
+        except OSError as error:
+            raise CommandError(f"{path}: {error.strerror}.") from None
+        except StatementError as error:
+            return f"{path.name}: {error}"
+        read = import_statement(artefact, day)
+        return read.sentence if isinstance(read, Refused) else ""
+
+    def _say(self, found: dict[str, Any], *, as_json: bool) -> None:
+        if as_json:
+            say_json(self.stdout, found)
+            return
+        tables = {name: rows for name, rows in found.items() if isinstance(rows, list)}
+        facts = {name: value for name, value in found.items() if name not in tables}
+        say_facts(self.stdout, {name: _words(value) for name, value in facts.items()})
+        for name, rows in tables.items():
+            say_table(self.stdout, name.replace("_", " ").capitalize(), rows)
+
+
+def _source(slug: str, tenant: str | None) -> Source:
+    known = Source.objects.filter(internal=False).order_by("slug", "tenant_id")
+    if tenant:
+        known = known.filter(tenant=tenant_called(tenant))
+    one_of("source", slug, (source.slug for source in known[:50]))
+    found = list(known.filter(slug=slug).select_related("tenant")[:2])
+    if len(found) > 1:
+        raise CommandError(f"Two tenants have a source {slug!r}: say which with --tenant.")
+    return found[0]
+
+
+def told(report: Report) -> dict[str, Any]:
+    """Return what a report says, as one JSON object."""
+    discrepancies = Discrepancy.objects.open().filter(
+        source=report.source, last_day=report.day
+    )
+    return {
+        "source": report.source.slug,
+        "tenant": report.source.tenant.slug,
+        "day": str(report.day),
+        "version": report.version,
+        "report": str(report.public_id),
+        "completeness": report.completeness,
+        "counts": report.counts,
+        "open": discrepancies.count(),
+        "gates": [
+            {name: gate[name] for name in ("name", "verdict", "sentence")}
+            for gate in report.gates
+        ],
+        "bridge": [_bridge_row(name, walk) for name, walk in report.bridge.items()],
+        "discrepancies": [
+            {
+                "reference": one.reference,
+                "class": one.operation_class,
+                "verdict": one.verdict,
+                "cause": one.cause,
+                "status": one.status,
+                "theirs": amount(one.their_minor, one.currency, one.exponent),
+                "ours": amount(one.our_minor, one.currency, one.exponent),
+            }
+            for one in discrepancies.order_by("pk")[:LISTED_MAX]
+        ],
+    }
+
+
+def _bridge_row(name: str, walk: Mapping[str, Any]) -> dict[str, Any]:
+    currency, exponent = name.partition("/")[0], walk["exponent"]
+    steps = {
+        verdict: amount(step["minor"], currency, exponent)
+        for verdict, step in walk["buckets"].items()
+        if step["minor"]
+    }
+    return {
+        "currency": name,
+        "theirs": amount(walk["theirs_minor"], currency, exponent),
+        "ours": amount(walk["ours_minor"], currency, exponent),
+        "steps": ", ".join(f"{verdict} {step}" for verdict, step in steps.items()),
+    }
+
+
+def _words(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{name} {n}" for name, n in value.items())
+    return value
+
+
+def _code(report: Report, found: Mapping[str, Any]) -> int:
+    if report.completeness not in GOOD:
+        return UNUSABLE
+    return DISAGREES if found["open"] else AGREES
