@@ -1,10 +1,11 @@
 """Every table of the product, one file per noun. One app, one migration history."""
 
 from reliability.models.claim import Body, Delivery, Operation, ProcessedKey, Receipt, Refusal
+from reliability.models.destination import ApiToken, Destination, DestinationAnswer
 from reliability.models.discrepancy import Discrepancy
 from reliability.models.effect import Effect
 from reliability.models.redrive import BodyEdit, LetterGroup, Redrive, RedriveMember
-from reliability.models.source import Membership, Source, SourceSecret, Tenant
+from reliability.models.source import ApiCredential, Membership, Source, SourceSecret, Tenant
 from reliability.models.statement import (
     Artefact,
     ArtefactPart,
@@ -20,6 +21,8 @@ __all__ = [
     "Alert",
     "AlertDelivery",
     "AlertRule",
+    "ApiCredential",
+    "ApiToken",
     "Artefact",
     "ArtefactPart",
     "Attempt",
@@ -28,6 +31,8 @@ __all__ = [
     "BodyEdit",
     "DeadLetter",
     "Delivery",
+    "Destination",
+    "DestinationAnswer",
     "Discrepancy",
     "Effect",
     "Job",

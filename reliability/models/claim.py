@@ -29,6 +29,8 @@ class ProcessedKey(models.Model):
     exponent = models.SmallIntegerField(null=True)
     absorbed = models.BooleanField(default=False, db_default=False)
     """Its operation was claimed by another key: no job, no work, shown in both traces."""
+    unconfirmed = models.BooleanField(default=False, db_default=False)
+    """Its signature does not bind its body: no handler runs before the provider confirmed it."""
     occurred_at = models.DateTimeField(null=True)
     asked_by = models.TextField(default="", db_default="")
     body_sha256 = models.BinaryField(max_length=32)

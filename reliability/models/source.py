@@ -52,12 +52,26 @@ class Source(models.Model):
         LIVE = "live", "Live"
         TEST = "test", "Test"
 
+    class Answer(models.TextChoices):
+        AT_ONCE = "at once", "Once claimed"
+        AFTER_WORK = "after work", "Once worked"
+
     public_id = columns.public_id()
     tenant = models.ForeignKey(Tenant, on_delete=models.PROTECT, related_name="sources")
     slug = models.CharField(max_length=120)
     preset = models.CharField(max_length=40, blank=True)
     scheme = models.CharField(max_length=40, blank=True)
     internal = models.BooleanField(default=False)
+    destination = models.ForeignKey(
+        "reliability.Destination", null=True, on_delete=models.PROTECT, related_name="sources"
+    )
+    """Takes the events that no route sends to a handler of ours."""
+    answer = models.TextField(
+        choices=Answer, default=Answer.AT_ONCE, db_default=Answer.AT_ONCE
+    )
+    """Whether a delivery is answered once it is claimed, or once it is worked."""
+    hold_replays = models.BooleanField(default=False, db_default=False)
+    """Whether an equal body under a new unsigned id waits for a person, as a letter."""
     mode = models.CharField(max_length=4, choices=Mode, default=Mode.LIVE)
     account = models.CharField(max_length=120, blank=True)
     endpoint_token = models.CharField(max_length=64, unique=True, default=endpoint_token)
@@ -141,3 +155,35 @@ class SourceSecret(models.Model):
     def open(self) -> str:
         """Return the secret itself. For verifying and signing only; never shown again."""
         return sealing.unseal(bytes(self.sealed), about=_about(self.source))
+
+
+class ApiCredential(models.Model):
+    """What we show the provider's API when we ask it something: a key, or ``id:secret``."""
+
+    tenant = columns.tenant()
+    source = models.OneToOneField(
+        Source, on_delete=models.CASCADE, related_name="api_credential"
+    )
+    sealed = models.BinaryField()
+    last_four = models.CharField(max_length=4)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    @classmethod
+    def keep(cls, source: Source, text: str) -> ApiCredential:
+        """Seal a source's credential in place of the one before."""
+        if not text.strip():
+            raise ValueError("An API credential cannot be empty.")
+        facts = {
+            "tenant_id": source.tenant_id,
+            "sealed": sealing.seal(text, about=_api(source)),
+            "last_four": text[-4:],
+        }
+        return cls.objects.update_or_create(source=source, defaults=facts)[0]
+
+    def open(self) -> str:
+        """Return the credential itself. For asking the provider only; never shown again."""
+        return sealing.unseal(bytes(self.sealed), about=_api(self.source))
+
+
+def _api(source: Source) -> str:
+    return f"{source.tenant_id}|{source.pk}|api credential"

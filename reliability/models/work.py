@@ -34,6 +34,7 @@ class Job(models.Model):
         NONE = "", "not held"
         KIND_UNKNOWN = "kind unknown", "no worker knows this kind"
         PAUSED = "paused", "its source, kind or destination is paused"
+        UNCONFIRMED = "unconfirmed", "its provider has not confirmed it yet"
 
     LANE_LIVE = 0
     LANE_REDRIVE = 10
@@ -104,6 +105,11 @@ class Job(models.Model):
                 condition=Q(state="ready", held="", crashes__gt=F("round_crashes")),
             ),
             models.Index(fields=["run_at"], name="jobs_waiting", condition=Q(state="ready")),
+            models.Index(
+                fields=["run_at"],
+                name="jobs_to_confirm",
+                condition=Q(state="ready", held="unconfirmed"),
+            ),
             models.Index(
                 fields=["not_after"],
                 name="jobs_that_expire",
