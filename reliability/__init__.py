@@ -8,6 +8,7 @@ reconcile/  layer 3: what never arrived is found in the provider's own statement
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from reliability.claim.identity import Day, Hour, Month, Week, period_key
 from reliability.errors import (
     EffectInDoubt,
     KeyConflict,
@@ -33,6 +34,7 @@ from reliability.policy import BACKGROUND, USER_FACING, Backoff, RunOnce
 
 if TYPE_CHECKING:
     from reliability.claim.enqueue import enqueue, enqueue_many
+    from reliability.claim.schedule import Subject, schedule
 
 __all__ = [
     "BACKGROUND",
@@ -40,30 +42,39 @@ __all__ = [
     "Applied",
     "Backoff",
     "CannotTell",
+    "Day",
     "DedupeWindow",
     "EffectInDoubt",
     "Event",
+    "Hour",
     "KeyConflict",
     "KeyNotAccepted",
     "LocalTransaction",
     "MappedOperation",
+    "Month",
     "NotApplied",
     "NotDeclared",
     "PermanentError",
     "ProviderHeader",
     "RetryLater",
     "RunOnce",
+    "Subject",
     "TryAgain",
     "UniqueConstraint",
+    "Week",
     "enqueue",
     "enqueue_many",
     "handler",
+    "period_key",
+    "schedule",
 ]
 
 
 _LAZY = {
     "enqueue": "reliability.claim.enqueue",
     "enqueue_many": "reliability.claim.enqueue",
+    "schedule": "reliability.claim.schedule",
+    "Subject": "reliability.claim.schedule",
 }
 
 

@@ -50,6 +50,9 @@ class Conf:
     lock_timeout: timedelta = timedelta(seconds=2)
     enqueue_max: int = 10_000
     """Jobs one call of ``enqueue_many`` may bring."""
+    schedule_every: timedelta = timedelta(seconds=60)
+    schedule_periods_max: int = 50
+    """How many missed periods of a subject are caught up with; older ones are left alone."""
     retention: timedelta = timedelta(days=60)
     body_retention: timedelta = timedelta(days=30)
 

@@ -17,6 +17,7 @@ from django.utils import timezone
 from reliability import dispatch
 from reliability.alerts.deliver import deliver
 from reliability.alerts.evaluate import evaluate
+from reliability.claim.schedule import run_schedules
 from reliability.conf import conf
 from reliability.models import Run
 from reliability.reconcile import plan
@@ -49,6 +50,11 @@ def tick_alerts() -> None:
 @shared_task(name="reliability.tick_reconcile", ignore_result=True)
 def tick_reconcile() -> None:
     plan(Run.Trigger.BEAT)
+
+
+@shared_task(name="reliability.tick_schedule", ignore_result=True)
+def tick_schedule() -> None:
+    run_schedules(Run.Trigger.BEAT)
 
 
 @shared_task(name="reliability.tick_prune", ignore_result=True)
