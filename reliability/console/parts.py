@@ -97,7 +97,9 @@ _UNITS = (("d", 86400, "h", 3600), ("h", 3600, "min", 60), ("min", 60, "", 1))
 def ago(at: datetime | None, now: datetime) -> str:
     if at is None:
         return "never"
-    return f"in {span(at - now)}" if at > now else f"{span(now - at)} ago"
+    if at > now:
+        return f"in {span(timedelta(seconds=int((at - now).total_seconds())))}"
+    return f"{span(timedelta(seconds=int((now - at).total_seconds())))} ago"
 
 
 def when(at: datetime | None, words: str, zone: str = "UTC") -> SafeString:

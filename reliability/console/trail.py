@@ -215,10 +215,20 @@ def _acts(letters: list[DeadLetter]) -> Iterator[Moment]:
         many = entry.facts.get("count", 1)
         yield Moment(
             at=entry.at, state="requeued" if "requeue" in entry.act else "closed",
-            lead=f"{entry.act.capitalize()} by {entry.actor}",
+            lead=f"{_ACTS.get(entry.act, entry.act)} by {entry.actor}",
             aside=f"with {number(many - 1)} others" if many > 1 else "",
             text=entry.reason,
         )  # fmt: skip
+
+
+_ACTS = {
+    "requeue": "Requeued",
+    "undo requeue": "Requeue undone",
+    "discard": "Discarded",
+    "restore": "Restored",
+    "resolve": "Resolved",
+    "reveal payload": "Payload shown",
+}
 
 
 def acts_on(letters: list[DeadLetter]) -> "QuerySet[AuditEntry]":

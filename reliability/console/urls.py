@@ -12,7 +12,7 @@ from reliability.console.views import (
     jobs,
     members,
     overview,
-    passes,
+    runs,
     trace,
 )
 
@@ -21,7 +21,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("", overview.index, name="overview"),
     path("deliveries/", deliveries.index, name="deliveries"),
     path("deliveries/refused/", deliveries.refused, name="refused"),
-    path("passes/", passes.index, name="passes"),
+    path("runs/", runs.index, name="runs"),
     path("jobs/", jobs.index, name="jobs"),
     path("dead-letters/", dead_letters.index, name="dead_letters"),
     path(

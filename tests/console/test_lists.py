@@ -22,7 +22,7 @@ LISTS = [
     "/deliveries/",
     "/deliveries/refused/",
     "/audit/",
-    "/passes/",
+    "/runs/",
 ]
 
 
@@ -59,7 +59,7 @@ def test_a_value_that_cannot_be_read_is_refused(operator: Client, query: str) ->
     assert operator.get(f"/dead-letters/?{query}").status_code == 400
 
 
-@pytest.mark.parametrize("query", ["deliveries/?replays=maybe", "passes/?ok=yes"])
+@pytest.mark.parametrize("query", ["deliveries/?replays=maybe", "runs/?ok=yes"])
 def test_a_choice_is_never_guessed(operator: Client, query: str) -> None:
     assert operator.get(f"/{query}").status_code == 400
 

@@ -52,7 +52,7 @@ def test_a_trace_tells_arrivals_starts_burial_and_acts_in_order(
     assert "Arrived twice, started 6 times, and waits for its next start." in told
     story = [
         "Delivered and claimed", "Start 1 failed", "Start 2 lost", "Start 6 failed",
-        f"Buried as DL-{letter.pk}", "Delivered again, a duplicate", "Requeue by n.okafor",
+        f"Buried as DL-{letter.pk}", "Delivered again, a duplicate", "Requeued by n.okafor",
         "with 1 others", "handler fixed",
     ]  # fmt: skip
     positions = [told.find(part) for part in story]

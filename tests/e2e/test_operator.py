@@ -144,7 +144,7 @@ def _meet(visit: Visit, source: Source, text: str) -> None:
     for address in ("/dead-letters/", f"/dead-letters/{letter.public_id}/", "/jobs/"):
         page = visit.open(address)
         assert text in page.locator("main").inner_text()
-    assert page.locator("main script, main iframe, main style, main img").count() == 0
+        assert page.locator("main script, main iframe, main style, main img").count() == 0
     visit.open(f"/dead-letters/{letter.public_id}/")
     assert visit.page.locator("#payload").inner_text() == text
 

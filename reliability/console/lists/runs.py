@@ -1,4 +1,4 @@
-"""Recorded passes of the sweep, the alerts, the planner and the prune."""
+"""Recorded runs of the sweep, the alerts, the planner and the prune."""
 
 import django_filters
 import django_tables2 as tables
@@ -12,10 +12,10 @@ from reliability.models import Run
 JOBS = [(job, job) for job in ("sweep", "alerts", "reconcile", "prune")]
 
 
-class PassFilter(StrictFilter):
-    noun = "Passes"
+class RunFilter(StrictFilter):
+    noun = "Runs"
 
-    job = django_filters.ChoiceFilter(choices=JOBS, label="Pass", empty_label="any")
+    job = django_filters.ChoiceFilter(choices=JOBS, label="Run", empty_label="any")
     trigger = django_filters.ChoiceFilter(
         choices=Run.Trigger.choices, label="Trigger", empty_label="any"
     )
@@ -31,8 +31,8 @@ class PassFilter(StrictFilter):
         fields: list[str] = []
 
 
-class PassTable(RowsTable):
-    job = Lead(verbose_name="Pass")
+class RunTable(RowsTable):
+    job = Lead(verbose_name="Run")
     ok = tables.Column(verbose_name="Result")
     trigger = tables.Column()
     facts = tables.Column(verbose_name="Did", attrs=WIDE)
