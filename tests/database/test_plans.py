@@ -14,7 +14,7 @@ from psycopg.types.json import Jsonb
 from reliability import sql
 from reliability.models import Report
 from tests.database import world
-from tests.database.many import NOW, a_month_of
+from tests.database.month import NOW, a_month_of
 
 DAY = timedelta(days=1)
 JOB = {"reliability_job_pkey"}
@@ -44,7 +44,7 @@ PLANS: dict[str, set[str]] = {
     "rescue_job": JOB,
     "return_job": JOB,
     "settle_discrepancies": OPERATION,
-    "withdraw_effect": {"one_mark_per_effect"},
+    "withdraw_effect": JOB,
 }
 """Statement to the index that makes it fast; one of several where they are equally good."""
 WITHOUT_INDEX = {"backstop", "next_report_id", "now"}
