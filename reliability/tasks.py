@@ -24,6 +24,8 @@ from reliability.reconcile import plan
 from reliability.sweep import last_good, sweep
 from reliability.sweep.prune import prune
 from reliability.work import attempt, drain
+from reliability.work.redrive import advance
+from reliability.work.redrive.mail import tell
 from reliability.work.rescue import due_queues
 
 logger = logging.getLogger(__name__)
@@ -55,6 +57,13 @@ def tick_reconcile() -> None:
 @shared_task(name="reliability.tick_schedule", ignore_result=True)
 def tick_schedule() -> None:
     run_schedules(Run.Trigger.BEAT)
+
+
+@shared_task(name="reliability.tick_redrive", ignore_result=True)
+def tick_redrive() -> None:
+    now = timezone.now()
+    advance(now)
+    tell(now)
 
 
 @shared_task(name="reliability.tick_prune", ignore_result=True)

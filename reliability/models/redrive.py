@@ -38,8 +38,6 @@ class Redrive(models.Model):
         ONE = "one", "Only 1, then wait"
 
     LIVE = (State.WAITING, State.RUNNING, State.PAUSED, State.STOPPED)
-    STEPS = (1, 10)
-    """Letters of the first steps of a ramp."""
 
     public_id = columns.public_id()
     tenant = columns.tenant()

@@ -30,6 +30,7 @@ def schedule() -> dict[str, dict[str, Any]]:
         "reliability.tick_alerts": conf().alerts_every,
         "reliability.tick_reconcile": conf().reconcile_every,
         "reliability.tick_prune": conf().prune_every,
+        "reliability.tick_redrive": conf().redrive_every,
         "reliability.tick_schedule": conf().schedule_every,
     }
     return {name: _entry(name, interval) for name, interval in every.items()}

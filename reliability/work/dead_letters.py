@@ -15,9 +15,9 @@ from django.utils import timezone
 
 from reliability import dispatch, sql
 from reliability.conf import conf
-from reliability.handlers import Applied, CannotTell, NotApplied, find
+from reliability.handlers import NotApplied
 from reliability.models import AuditEntry, DeadLetter, Job, Tenant
-from reliability.work.lease import event_of
+from reliability.work.evidence import evidence_of
 
 Status = DeadLetter.Status
 
@@ -180,18 +180,7 @@ def _window_closed(letter: DeadLetter, now: datetime) -> bool:
     not_after = letter.job.not_after
     if not_after is None or not_after > now:
         return False
-    return not isinstance(evidence(letter), NotApplied)
-
-
-def evidence(letter: DeadLetter) -> Applied | NotApplied | CannotTell:
-    """Ask the kind's ``verify`` whether the effect is in the world; never guesses."""
-    kind = find(letter.kind)
-    if kind is None or kind.verify is None:
-        return CannotTell("this kind declares no way to verify")
-    try:
-        return kind.verify(event_of(letter.job))
-    except Exception as error:  # noqa: BLE001 - whatever a verifier raises, we cannot tell
-        return CannotTell(f"asking failed: {type(error).__name__}")
+    return not isinstance(evidence_of(letter.job), NotApplied)
 
 
 def _kept_window(now: datetime) -> Case:

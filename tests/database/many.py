@@ -1,90 +1,53 @@
-"""Tables with some thousand rows, so that the planner has to choose: a month of one source."""
+"""Dead letters by the hundred thousand, made by the database itself."""
 
-from datetime import UTC, datetime, timedelta
-from typing import Any
+from datetime import datetime
 
-from django.db import connection
+from django.utils import timezone
 
-from reliability.models import Artefact, Report, Source, Statement
+from reliability.models import Source
+from tests.database import world
 
-NOW = datetime(2026, 10, 2, tzinfo=UTC)
-DAYS, EACH_DAY = 30, 150
-
-KEYS = """
-INSERT INTO reliability_processedkey
-    (tenant_id, source_id, key, kind, downstream_key, operation_class, operation_reference,
-     body_sha256, claimed_at)
-SELECT %(tenant)s, %(source)s, 'evt_' || n, 'stripe.charge.succeeded', 'key ' || n, 'charge',
-       'ch_' || n, ''::bytea, %(now)s - n * interval '1 day' / %(each_day)s
-FROM generate_series(1, %(days)s * %(each_day)s) n
-"""
-OPERATIONS = """
-INSERT INTO reliability_operation
-    (tenant_id, source_id, operation_class, reference, key_id, amount_minor, currency, exponent,
-     occurred_at)
-SELECT tenant_id, source_id, operation_class, operation_reference, id, 100, 'EUR', 2, claimed_at
-FROM reliability_processedkey
-"""
-BODIES = """
-INSERT INTO reliability_body (tenant_id, key_id, raw, sha256, headers, created_at)
-SELECT tenant_id, id, '{}', sha256('{}'), '{}', claimed_at FROM reliability_processedkey
-"""
-JOBS = """
-INSERT INTO reliability_job
-    (tenant_id, source_id, key_id, kind, queue, state, run_at, created_at, crashes, starts,
-     lease_expires_at, not_after)
-SELECT tenant_id, source_id, id, kind, 'outside',
-       CASE WHEN id %% 10 < 6 THEN 'done' WHEN id %% 10 < 9 THEN 'ready' ELSE 'running' END,
-       claimed_at, claimed_at, (id %% 10 = 8)::int, 1,
-       CASE WHEN id %% 10 = 9 THEN %(now)s END,
-       CASE WHEN id %% 10 = 7 THEN %(now)s + interval '100 years' END
-FROM reliability_processedkey
-"""
-LINES = """
-INSERT INTO reliability_statementline
-    (tenant_id, statement_id, position, identity, "references", kind, operation_class, reference,
-     amount_minor, currency, exponent, occurred_at, status, raw)
-SELECT statement.tenant_id, statement.id, n, n::text, '{}', 'charge', 'charge',
-       'ch_' || (%(now)s::date - day) * %(each_day)s + n, 100, 'EUR', 2, day, '', ''
-FROM reliability_statement statement, generate_series(1, %(each_day)s) n
-"""
-VERDICTS = """
-INSERT INTO reliability_verdict
-    (tenant_id, report_id, line_id, verdict, cause, operation_class, reference, their_minor,
-     currency, exponent)
-SELECT report.tenant_id, report.id, line.id,
-       CASE WHEN position %% 50 = 0 THEN 'missing' ELSE 'matched' END, '', 'charge', reference,
-       100, 'EUR', 2
-FROM reliability_report report JOIN reliability_statementline line USING (statement_id)
+STATEMENT = """
+WITH asked AS (
+    SELECT %s::bigint AS tenant, %s::bigint AS source, %s::timestamptz AS at, %s::text AS kind,
+           %s::text AS queue, %s::bigint AS amount
+),
+keys AS (
+    INSERT INTO reliability_processedkey
+        (tenant_id, source_id, key, kind, downstream_key, amount_minor, currency, exponent,
+         body_sha256, claimed_at)
+    SELECT tenant, source, kind || '-' || n, kind, 'd-' || kind || '-' || n, amount,
+           CASE WHEN amount IS NOT NULL THEN 'EUR' END, CASE WHEN amount IS NOT NULL THEN 2 END,
+           sha256('x'), at
+    FROM asked, generate_series(1, %s) n
+    RETURNING id, tenant_id, source_id, kind, claimed_at
+),
+jobs AS (
+    INSERT INTO reliability_job
+        (tenant_id, source_id, key_id, kind, queue, state, run_at, created_at, ended_at, starts)
+    SELECT tenant_id, source_id, id, keys.kind, queue, 'dead', claimed_at, claimed_at, at, 1
+    FROM keys, asked ORDER BY keys.id
+    RETURNING id, tenant_id, source_id, kind
+)
+INSERT INTO reliability_deadletter
+    (tenant_id, source_id, job_id, round, kind, outcome, reason, error_type, message, fingerprint,
+     amount_minor, currency, exponent, buried_at)
+SELECT tenant_id, source_id, jobs.id, 1, jobs.kind, 'failed', '5 of 5 attempts failed',
+       'LedgerDown', 'no answer', 'LedgerDown: no answer', amount,
+       CASE WHEN amount IS NOT NULL THEN 'EUR' END, CASE WHEN amount IS NOT NULL THEN 2 END, at
+FROM jobs, asked
 """
 
 
-def a_month_of(source: Source) -> tuple[Statement, Report]:
-    """Fill the tables and tell the planner; return the newest statement and its report."""
-    given: dict[str, Any] = {"tenant": source.tenant_id, "source": source.pk, "now": NOW,
-                             "days": DAYS, "each_day": EACH_DAY}  # fmt: skip
-    reports = [_report(source, NOW - timedelta(days=n)) for n in range(1, DAYS)]
-    with connection.cursor() as cursor:
-        for text in (KEYS, OPERATIONS, BODIES, JOBS, LINES, VERDICTS):
-            cursor.execute(text, given)
-        cursor.execute("ANALYZE")
-    newest = reports[0]
-    assert newest.statement is not None
-    return newest.statement, newest
-
-
-def _report(source: Source, starts_at: datetime) -> Report:
-    scope: dict[str, Any] = {"tenant_id": source.tenant_id, "source": source}
-    artefact = Artefact.objects.create(
-        **scope, sha256=starts_at.isoformat().encode(), size_bytes=1, name="day.csv",
-        received_at=NOW, received_by="ola",
-    )  # fmt: skip
-    statement = Statement.objects.create(
-        **scope, artefact=artefact, day=starts_at.date(), created_at=NOW,
-        statement_format="stripe-balance-csv",
-    )  # fmt: skip
-    return Report.objects.create(
-        **scope, day=starts_at.date(), version=1, statement=statement, starts_at=starts_at,
-        ends_at=starts_at + timedelta(days=1), inputs_sha256=b"", created_at=NOW,
-        completeness="complete", created_by="ola",
-    )  # fmt: skip
+def dead_letters(
+    source: Source,
+    number: int,
+    *,
+    kind: str = "book",
+    queue: str = "outside",
+    amount: int | None = None,
+    at: datetime | None = None,
+) -> None:
+    """Bury ``number`` letters of one kind, each with its key and job, in one statement."""
+    at = at or timezone.now()
+    world.query(STATEMENT, source.tenant_id, source.pk, at, kind, queue, amount, number)

@@ -1,0 +1,46 @@
+-- Freeze the letters of a redrive with a first verdict on each, in one pass over what matched.
+--
+-- Positional, since the chosen ones (a query of letter ids, oldest first) brings its own parameters:
+--   redrive_id, tenant_id, now
+--   sure        kinds whose effects commit with their done mark: a dead letter had none
+--   known       kinds with a handler
+--   the parameters of that query, put in by freeze.py
+--
+-- -> nothing. Reads without locks: a letter that moves meanwhile is skipped at its turn.
+
+INSERT INTO reliability_redrivemember
+    (redrive_id, tenant_id, letter_id, job_id, round, version, verdict, outcome, why)
+SELECT asked.redrive_id, asked.tenant_id, letter.id, job.id, letter.round, job.version,
+       first.verdict,
+       CASE first.verdict WHEN 'will run' THEN 'pending' ELSE 'left alone' END,
+       CASE first.verdict
+           WHEN 'will run' THEN 'its effects commit with its done mark: nothing was kept'
+           WHEN 'running' THEN 'in R-' || elsewhere.redrive_id
+           WHEN 'cannot run' THEN
+               CASE WHEN letter.kind = ANY(asked.known) THEN letter.reason
+                    ELSE 'no handler of this kind is installed' END
+           WHEN 'window closed' THEN
+               CASE WHEN letter.outcome = 'expired' THEN letter.reason
+                    ELSE 'downstream may have forgotten the key' END
+           ELSE 'nobody was asked' END
+FROM (SELECT %s::bigint AS redrive_id, %s::bigint AS tenant_id, %s::timestamptz AS now,
+             %s::text[] AS sure, %s::text[] AS known) asked
+CROSS JOIN ({chosen}) chosen
+JOIN reliability_deadletter letter ON letter.id = chosen.id
+JOIN reliability_job job ON job.id = letter.job_id
+LEFT JOIN (
+    SELECT member.letter_id, min(member.redrive_id) AS redrive_id
+    FROM reliability_redrive redrive
+    JOIN reliability_redrivemember member
+        ON member.redrive_id = redrive.id AND member.outcome = 'pending'
+    WHERE redrive.state IN ('waiting', 'running', 'paused', 'stopped')
+    GROUP BY member.letter_id
+) elsewhere ON elsewhere.letter_id = letter.id
+CROSS JOIN LATERAL (SELECT CASE
+    WHEN letter.outcome IN ('unparseable', 'unroutable', 'suspect')
+        OR letter.kind <> ALL(asked.known) THEN 'cannot run'
+    WHEN elsewhere.redrive_id IS NOT NULL THEN 'running'
+    WHEN letter.outcome = 'expired' OR job.not_after <= asked.now THEN 'window closed'
+    WHEN letter.kind = ANY(asked.sure) THEN 'will run'
+    ELSE 'cannot tell' END AS verdict) first
+WHERE letter.tenant_id = asked.tenant_id AND letter.status = 'open' AND job.state = 'dead'

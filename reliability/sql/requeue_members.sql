@@ -1,0 +1,68 @@
+-- Requeue the next letters of a redrive, oldest first: each once, or skipped with the reason.
+--
+--   redrive_id, limit, now
+--   asking            kinds whose verify must have been asked lately
+--   asked_since       no earlier answer counts
+--   actor, reason     written on the letters
+--   lane
+--
+-- -> queue, outcome, letters: counts, to ring and to tell by.
+--
+-- Locks the members, their jobs and letters; passes over jobs that others hold, which stay
+-- pending. The version is the fence: a letter that moved since the set was frozen is skipped.
+
+WITH next AS MATERIALIZED (
+    SELECT member.id, member.letter_id, member.job_id, member.version, member.verdict,
+           member.asked_at
+    FROM reliability_redrivemember member
+    WHERE member.redrive_id = %(redrive_id)s AND member.outcome = 'pending'
+      AND (member.asked_at >= %(asked_since)s OR NOT EXISTS (
+          SELECT FROM reliability_deadletter letter
+          WHERE letter.id = member.letter_id AND letter.kind = ANY(%(asking)s)))
+    ORDER BY member.letter_id
+    LIMIT %(limit)s
+),
+held AS MATERIALIZED (
+    SELECT job.id, job.state, job.version, job.not_after
+    FROM reliability_job job
+    WHERE job.id = ANY(ARRAY(SELECT job_id FROM next))
+    FOR NO KEY UPDATE SKIP LOCKED
+),
+judged AS MATERIALIZED (
+    SELECT next.id, next.letter_id, next.job_id,
+           CASE WHEN held.state <> 'dead' OR held.version <> next.version
+                    THEN 'moved on since the set was frozen'
+                WHEN held.not_after <= %(now)s
+                     AND NOT (next.verdict = 'will run' AND next.asked_at >= %(asked_since)s)
+                    THEN 'its window closed before its turn'
+                ELSE '' END AS why
+    FROM next JOIN held ON held.id = next.job_id
+),
+moved AS (
+    UPDATE reliability_job job SET
+        state = 'ready', version = job.version + 1, run_at = %(now)s, lane = %(lane)s, held = '',
+        not_after = CASE WHEN job.not_after <= %(now)s THEN NULL ELSE job.not_after END,
+        ended_at = NULL, round = job.round + 1, round_starts = job.starts,
+        round_crashes = job.crashes, round_crashes_alone = job.crashes_alone,
+        round_releases = job.releases
+    WHERE job.id = ANY(ARRAY(SELECT job_id FROM judged WHERE why = ''))
+    RETURNING job.id, job.queue
+),
+closed AS (
+    UPDATE reliability_deadletter SET
+        status = 'requeued', closed_at = %(now)s, closed_by = %(actor)s,
+        closed_reason = %(reason)s
+    WHERE id = ANY(ARRAY(SELECT letter_id FROM judged WHERE why = ''))
+),
+told AS (
+    UPDATE reliability_redrivemember member SET
+        outcome = CASE WHEN judged.why = '' THEN 'running' ELSE 'skipped' END,
+        why = judged.why,
+        started_at = CASE WHEN judged.why = '' THEN %(now)s ELSE NULL END,
+        settled_at = CASE WHEN judged.why = '' THEN NULL ELSE %(now)s END
+    FROM judged WHERE member.id = judged.id
+    RETURNING member.job_id, member.outcome
+)
+SELECT coalesce(moved.queue, '') AS queue, told.outcome, count(*)::int AS letters
+FROM told LEFT JOIN moved ON moved.id = told.job_id
+GROUP BY 1, 2
