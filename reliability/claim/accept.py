@@ -33,8 +33,14 @@ class Asked:
     headers: Mapping[str, str] = field(default_factory=dict)
     replayable: bool = False
     held: str = ""
+    unconfirmed: bool = False
     asked_by: str = ""
     buried: tuple[Outcome, str] | None = None
+
+    @property
+    def bell(self) -> str:
+        """The queue to ring for it: where its provider is asked first, if that is needed."""
+        return "outside" if self.unconfirmed else self.queue
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,7 +107,7 @@ def _claim(
             "claim_events", _Fresh, **scope, events=_jsonb(events), bodies=bodies
         )
     }
-    for queue in {asked[n - 1].queue for n in fresh if not asked[n - 1].buried}:
+    for queue in {asked[n - 1].bell for n in fresh if not asked[n - 1].buried}:
         dispatch.ring_on_commit(queue, using=sql.database().alias)
     return sql.rows(
         "record_receipts",
@@ -130,6 +136,7 @@ def _as_row(n: int, event: Asked) -> dict[str, Any]:
         "exponent": doing and doing.exponent,
         "occurred_at": (doing and doing.occurred_at) or event.occurred_at,
         "held": event.held,
+        "unconfirmed": event.unconfirmed,
         "outcome": outcome,
         "reason": reason,
         "headers": dict(event.headers),

@@ -78,6 +78,7 @@ def _event(
         headers=headers,
         replayable=not entry.scheme.identity_is_signed(entry.source.options),
         held=_hold(entry, known=declared is not None) if buried is None else "",
+        unconfirmed=not entry.scheme.body_is_bound,
         buried=buried,
     )
 
@@ -95,6 +96,8 @@ def _unwanted(
 
 
 def _hold(entry: Door, *, known: bool) -> str:
+    if not entry.scheme.body_is_bound:
+        return Job.Hold.UNCONFIRMED
     if entry.source.paused_at:
         return Job.Hold.PAUSED
     return Job.Hold.NONE if known else Job.Hold.KIND_UNKNOWN

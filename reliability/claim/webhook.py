@@ -3,6 +3,7 @@
 import hashlib
 import ipaddress
 import logging
+from collections.abc import Mapping
 from datetime import datetime
 from http import HTTPStatus
 
@@ -16,6 +17,7 @@ from django.views.decorators.csrf import csrf_exempt
 
 from reliability.claim import refusals
 from reliability.claim.accept import Asked, Delivered, Fate, claim
+from reliability.claim.certificates import trust
 from reliability.claim.door import Door, door
 from reliability.claim.route import route
 from reliability.claim.signatures import Refused, Verified, identities, verify
@@ -87,7 +89,7 @@ def _judge(request: HttpRequest, entry: Door, body: bytes) -> HttpResponse:
         secrets=[text for _, text in entry.secrets],
         url=f"{settings.RELIABILITY_BASE_URL}{request.path}",
         now=now,
-        options=entry.source.options,
+        options=_options(request, entry),
     )
     if isinstance(verdict, Refused):
         refusals.count(entry.source, verdict.reason, body=body, peer=peer)
@@ -98,6 +100,12 @@ def _judge(request: HttpRequest, entry: Door, body: bytes) -> HttpResponse:
     delivered = _delivered(entry, verdict, body, peer)
     fates = _claim(entry, _asked(request, entry, body, now), delivered)
     return _acknowledge(entry, fates)
+
+
+def _options(request: HttpRequest, entry: Door) -> Mapping[str, object]:
+    if entry.scheme.needs_certificates:
+        return {**entry.source.options, **trust(entry.source, request.headers)}
+    return entry.source.options
 
 
 def _delivered(entry: Door, verdict: Verified, body: bytes, peer: str | None) -> Delivered:

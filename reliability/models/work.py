@@ -18,6 +18,10 @@ class JobQuerySet(models.QuerySet["Job"]):
     def due(self, now: datetime) -> JobQuerySet:
         return self.ready().filter(held="", run_at__lte=now)
 
+    def to_confirm(self, now: datetime) -> JobQuerySet:
+        """Choose those whose provider is to be asked by ``now``."""
+        return self.ready().filter(held=Job.Hold.UNCONFIRMED, run_at__lte=now)
+
 
 class Job(models.Model):
     """One key's work. The row is narrow and moves by guarded statements of ``work/`` only."""

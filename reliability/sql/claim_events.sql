@@ -19,7 +19,8 @@ WITH asked AS MATERIALIZED (
         n int, key text, kind text, queue text, downstream_key text, asked_by text,
         operation_class text, reference text, amount_minor bigint, currency text,
         exponent smallint, occurred_at timestamptz,
-        held text, outcome text, reason text, headers jsonb, replayable boolean)
+        held text, outcome text, reason text, headers jsonb, replayable boolean,
+        unconfirmed boolean)
     JOIN unnest(%(bodies)s::bytea[]) WITH ORDINALITY AS body(raw, n) USING (n)
     ORDER BY event.key
 ),
@@ -42,11 +43,11 @@ fresh_key AS (
     INSERT INTO reliability_processedkey
         (id, tenant_id, source_id, key, kind, downstream_key, operation_class,
          operation_reference, amount_minor, currency, exponent, absorbed, occurred_at,
-         asked_by, body_sha256, claimed_at)
+         asked_by, body_sha256, claimed_at, unconfirmed)
     SELECT key_id, %(tenant_id)s, %(source_id)s, key, kind, downstream_key, operation_class,
            reference, amount_minor, currency, exponent,
            operation_class IS NOT NULL AND key_id NOT IN (SELECT key_id FROM fresh_operation),
-           occurred_at, asked_by, sha256(raw), %(now)s
+           occurred_at, asked_by, sha256(raw), %(now)s, coalesce(unconfirmed, false)
     FROM asked
     ON CONFLICT (tenant_id, source_id, key) DO NOTHING
     RETURNING id, absorbed

@@ -6,7 +6,7 @@
 
 SELECT job.id, tenant.slug AS tenant, source.slug AS source, source.internal, known.key,
        known.downstream_key, known.occurred_at, known.asked_by, body.raw,
-       coalesce(body.headers, '{}') AS headers
+       coalesce(body.headers, '{}') AS headers, known.unconfirmed
 FROM reliability_job job
 JOIN reliability_processedkey known ON known.id = job.key_id
 JOIN reliability_source source ON source.id = job.source_id

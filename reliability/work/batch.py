@@ -51,20 +51,27 @@ def prepare(leased: Sequence[Leased]) -> list[Ready]:
     for job in leased:
         kind = find(job.kind)
         if kind is None or job.id not in loaded:
-            hold_unknown(job)
+            _hold(job, Job.Hold.KIND_UNKNOWN)
+            continue
+        event, own_job, unconfirmed = loaded[job.id]
+        if unconfirmed:
+            _hold(job, Job.Hold.UNCONFIRMED)
         else:
-            ready.append(Ready(job, kind, *loaded[job.id]))
+            ready.append(Ready(job, kind, event, own_job))
     return ready
 
 
-def hold_unknown(job: Leased) -> None:
-    """Put a job aside that no handler here knows: another deployment may; the sweep frees it."""
+def _hold(job: Leased, why: Job.Hold) -> None:
+    """Put a job aside that may not run here.
+
+    The sweep frees it once its kind is known, the next drain once its provider confirmed it.
+    """
     with transaction.atomic(using=sql.database().alias):
         if release(job):
             Job.objects.filter(pk=job.id, token=job.token, state=Job.State.READY).update(
-                held=Job.Hold.KIND_UNKNOWN
+                held=why
             )
-    logger.warning("kind_unknown", extra={"job": job.id, "kind": job.kind})
+    logger.warning("job_held", extra={"job": job.id, "kind": job.kind, "why": why.value})
 
 
 def run_batch(ready: Sequence[Ready]) -> None:

@@ -7,6 +7,7 @@ from reliability import dispatch
 from reliability.conf import conf
 from reliability.work import attempt as attempts
 from reliability.work.batch import prepare, run_batch
+from reliability.work.confirm import confirm_due
 from reliability.work.lease import take, take_alone
 from reliability.work.outside import run_outside, run_outside_one
 
@@ -25,7 +26,8 @@ def drain(queue: str) -> int:
     def goes_on() -> bool:
         return time.monotonic() < until and not attempts.stopping()
 
-    started = _alone(queue)
+    started = confirm_due(goes_on) if queue == OUTSIDE else 0
+    started += _alone(queue)
     started += _local(goes_on) if queue == LOCAL else run_outside(queue, goes_on)
     while goes_on() and (one := _alone(queue)):
         started += one

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from psycopg.types.json import Jsonb
 
@@ -60,6 +60,7 @@ class Loaded:
     asked_by: str
     raw: bytes | None
     headers: Mapping[str, str]
+    unconfirmed: bool
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,14 @@ def take_alone(queue: str) -> Leased | None:
     return found[0] if found else None
 
 
+def take_inline(public_id: UUID) -> Leased | None:
+    """Lease the job claimed in this transaction, for a caller who does it at once."""
+    found = sql.rows(
+        "claim_job_inline", Leased, public_id=public_id, worker=worker(), lease=conf().lease
+    )
+    return found[0] if found else None
+
+
 def _terms(queue: str) -> dict[str, Any]:
     windows = {kind.name: kind.window.total_seconds() for kind in kinds() if kind.window}
     return {
@@ -98,8 +107,10 @@ def _terms(queue: str) -> dict[str, Any]:
     }
 
 
-def events(leased: Sequence[Leased]) -> Mapping[int, tuple[Event, bool]]:
-    """Read the events of leased jobs: job id to (event, whether it is the host's own job)."""
+def events(leased: Sequence[Leased]) -> Mapping[int, tuple[Event, bool, bool]]:
+    """Read the events of leased jobs: job id to event, whether it is the host's own job, and
+    whether its provider has yet to confirm it.
+    """
     by_id = {job.id: job for job in leased}
     loaded = sql.rows("load_events", Loaded, ids=list(by_id))
     return {
@@ -107,6 +118,7 @@ def events(leased: Sequence[Leased]) -> Mapping[int, tuple[Event, bool]]:
             _event(row, kind=by_id[row.id].kind, failures=by_id[row.id].failures,
                    round_=by_id[row.id].round),
             row.internal,
+            row.unconfirmed,
         )
         for row in loaded
     }  # fmt: skip

@@ -49,7 +49,9 @@ def take_back(jobs: Sequence[Job]) -> Rescue:
     for job in jobs:
         verdict = after_crash(
             intent=job.intent_at is not None,
-            repeatable=_repeatable(job),
+            # Only once() sets an intent under a kind that could be repeated: its caller's own
+            # code began, not the kind's handler.
+            repeatable=job.intent_at is None and _repeatable(job),
             crashes=job.crashes + 1 - job.round_crashes,
             crashes_alone=job.crashes_alone + job.alone - job.round_crashes_alone,
         )
@@ -111,6 +113,7 @@ def due_queues(*, since: timedelta = timedelta(0)) -> list[str]:
         queue
         for queue in ("local", "outside")
         if Job.objects.due(before).filter(Q(queue=queue)).exists()
+        or (queue == "outside" and Job.objects.to_confirm(before).exists())
     ]
 
 

@@ -24,9 +24,11 @@ OPERATION = {"one_claim_per_operation", "operation_anywhere"}
 
 PLANS: dict[str, set[str]] = {
     "bury_job": JOB,
+    "bury_unconfirmed": JOB,
     "carry_discrepancies": {"verdicts_of_a_report"},
     "claim_events": {"one_claim_per_key"},
     "claim_job_alone": {"jobs_to_start_alone"},
+    "claim_job_inline": {"reliability_job_public_id_key"},
     "claim_jobs": {"jobs_to_start"},
     "close_discrepancies": {"verdicts_of_a_report"},
     "compare_day": {"operations_of_a_day"},

@@ -15,7 +15,7 @@ from reliability.claim.enqueue import Accepted, enqueue
 from reliability.handlers import Event, LocalTransaction, Sink
 from reliability.models import Job, Source, SourceSecret, Tenant
 from reliability.policy import Policy
-from reliability.work.batch import prepare
+from reliability.work.batch import prepare, run_batch
 from reliability.work.lease import take
 from reliability.work.outside import run_outside_one
 
@@ -76,6 +76,12 @@ def work_outside() -> None:
     while ready := prepare(take("outside", limit=10)):
         for one in ready:
             run_outside_one(one)
+
+
+def work_local() -> None:
+    """Work what is due here and now, in batches."""
+    while leased := take("local", limit=10):
+        run_batch(prepare(leased))
 
 
 def make_due(job: Job) -> None:

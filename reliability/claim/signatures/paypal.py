@@ -147,5 +147,6 @@ SCHEME = Scheme(
     identities=identities,
     option_error=option_error,
     body_is_bound=False,
+    needs_certificates=True,
     tolerance=TOLERANCE,
 )

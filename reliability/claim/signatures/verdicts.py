@@ -113,7 +113,8 @@ class Scheme:
 
     ``identity_is_signed``: where it is not, an equal body under a new id may be a replay.
     ``body_is_bound``: where it is not (a checksum only), the check is a filter and the event
-    must be fetched from the provider before a handler runs.
+    must be fetched from the provider before a handler runs. ``needs_certificates``: the door
+    fetches them before it asks for a verdict.
     """
 
     name: str
@@ -124,4 +125,5 @@ class Scheme:
     option_error: Callable[[Options], str | None] = no_option_error
     identity_is_signed: Callable[[Options], bool] = always
     body_is_bound: bool = True
+    needs_certificates: bool = False
     tolerance: timedelta = timedelta(seconds=300)
