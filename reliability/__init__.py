@@ -35,6 +35,7 @@ from reliability.policy import BACKGROUND, USER_FACING, Backoff, RunOnce
 if TYPE_CHECKING:
     from reliability.claim.enqueue import enqueue, enqueue_many
     from reliability.claim.schedule import Subject, schedule
+    from reliability.inline import once
 
 __all__ = [
     "BACKGROUND",
@@ -65,6 +66,7 @@ __all__ = [
     "enqueue",
     "enqueue_many",
     "handler",
+    "once",
     "period_key",
     "schedule",
 ]
@@ -73,6 +75,7 @@ __all__ = [
 _LAZY = {
     "enqueue": "reliability.claim.enqueue",
     "enqueue_many": "reliability.claim.enqueue",
+    "once": "reliability.inline",
     "schedule": "reliability.claim.schedule",
     "Subject": "reliability.claim.schedule",
 }
