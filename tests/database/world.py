@@ -16,6 +16,7 @@ from reliability.handlers import Event, LocalTransaction, Sink
 from reliability.models import Job, Source, SourceSecret, Tenant
 from reliability.policy import Policy
 from reliability.work.batch import prepare, run_batch
+from reliability.work.confirm import confirm_due
 from reliability.work.lease import take
 from reliability.work.outside import run_outside_one
 
@@ -82,6 +83,12 @@ def work_local() -> None:
     """Work what is due here and now, in batches."""
     while leased := take("local", limit=10):
         run_batch(prepare(leased))
+
+
+def confirm_and_work() -> None:
+    """Ask the providers about what waits for their word, then work what is due."""
+    confirm_due(lambda: True)
+    work_local()
 
 
 def make_due(job: Job) -> None:
