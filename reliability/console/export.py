@@ -35,9 +35,9 @@ class Shape:
 def shape_of(request: OperatorRequest) -> Shape:
     """Read the shape a person chose. Raises NotUnderstood for anything else."""
     asked = request.GET
-    known = {"separator": SEPARATORS, "decimal": DECIMALS, "bom": {"yes": True, "no": False}}
+    known = {"separator": set(SEPARATORS), "decimal": set(DECIMALS), "bom": {"yes", "no"}}
     for name, value in asked.items():
-        if name not in known or value not in known[name]:
+        if value not in known.get(name, ()):
             raise NotUnderstood(f"Export option not understood: “{name}={value}”.")
     return Shape(
         SEPARATORS[asked.get("separator", "comma")],

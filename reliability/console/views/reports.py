@@ -1,7 +1,7 @@
 """The daily compare's pages: days beside each other, one report, upload, sign-off."""
 
 from datetime import date
-from typing import Any
+from typing import Any, BinaryIO, cast
 
 from django.contrib import messages
 from django.db.models import F
@@ -16,6 +16,7 @@ from reliability.console.filters import NotUnderstood
 from reliability.console.pages import show
 from reliability.models import Discrepancy, Report, Source, Statement, Verdict
 from reliability.reconcile import local_day
+from reliability.reconcile.changes import changes, previous
 from reliability.reconcile.day import NothingToCompare
 from reliability.reconcile.discrepancies import Refusal
 from reliability.reconcile.forcing import agree_to_force, ask_to_force
@@ -141,6 +142,19 @@ def _blind_spots(report: Report) -> list[str]:
     return spots
 
 
+@page(needs="view_report")
+def what_changed(request: OperatorRequest, public_id: str) -> HttpResponse:
+    """Show what this version says that the one before it did not."""
+    report = _report(request, public_id)
+    old = previous(report)
+    context = {
+        "report": report,
+        "old": old,
+        "changes": changes(old, report) if old else [],
+    }
+    return show(request, "reports/changes.html", context)
+
+
 def _report(request: OperatorRequest, public_id: str) -> Report:
     reports = Report.objects.select_related("source", "statement__artefact")
     return owned(request, reports, public_id=public_id)
@@ -154,7 +168,7 @@ def upload(request: OperatorRequest) -> HttpResponse:
     """Keep a file, read it as the day's statement and compare."""
     source, day = _asked_for(request)
     given = request.FILES.get("file")
-    if given is None:
+    if given is None or given.file is None:
         raise NotUnderstood("No file was chosen.")
     if (given.size or 0) > conf().upload_bytes_max:
         size = conf().upload_bytes_max // 1024 // 1024
@@ -165,7 +179,12 @@ def upload(request: OperatorRequest) -> HttpResponse:
         return redirect("console:reports")
     who = request.user.get_username()
     try:
-        artefact = receive(source, name=given.name or "statement", content=given.file, by=who)
+        artefact = receive(
+            source,
+            name=given.name or "statement",
+            content=cast("BinaryIO", given.file),
+            by=who,
+        )
     except StatementError as error:
         messages.error(request, f"{given.name}: {error}.")
         return redirect("console:reports")

@@ -1,0 +1,428 @@
+"""The daily compare's pages: what they say, what may be done from them, and in which tenant."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import uuid
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+
+from reliability.claim.door import forget
+from reliability.models import AuditEntry, Discrepancy, Job, Report, Source
+from tests.console import rows
+from tests.database import world
+from tests.database.days import (
+    DAY,
+    MORNING_AFTER,
+    Row,
+    a_file,
+    a_source,
+    open_ones,
+    operation,
+    report,
+)
+
+pytestmark = pytest.mark.django_db
+
+KIND = "stripe.charge.succeeded"
+
+
+@pytest.fixture(autouse=True)
+def clock() -> Iterator[time_machine.Traveller]:
+    forget()
+    with time_machine.travel(MORNING_AFTER, tick=False) as traveller:
+        yield traveller
+
+
+@pytest.fixture
+def source() -> Source:
+    return a_source()
+
+
+def as_role(source: Source, role: str, name: str = "") -> Client:
+    return rows.signed_in(rows.member(source.tenant, role, name))
+
+
+def text_of(answer: Any) -> str:
+    """Return what a page reads like: no markup, single spaces."""
+    plain = re.sub(r"<svg.*?</svg>|<[^>]+>", " ", answer.content.decode(), flags=re.DOTALL)
+    return " ".join(plain.replace("\u202f", " ").replace("&nbsp;", " ").split())
+
+
+def upload(client: Client, content: bytes, **more: Any) -> Any:
+    form = {"source": "shop", "day": str(DAY), "file": SimpleUploadedFile("day.csv", content)}
+    return client.post("/reports/upload/", form | more, follow=True)
+
+
+def the_report(source: Source) -> Report:
+    return Report.objects.get(source=source, current=True)
+
+
+def the_one(source: Source) -> Discrepancy:
+    return Discrepancy.objects.get(source=source)
+
+
+# Showing.
+
+
+def test_an_uploaded_statement_becomes_a_report_that_says_how_the_day_stands(
+    source: Source,
+) -> None:
+    operation(source, "ch_1")
+    operation(source, "ch_2", 900)
+    operation(source, "ch_9", 3500)
+    page = text_of(
+        upload(
+            as_role(source, "operator"),
+            a_file(Row("ch_1"), Row("ch_2"), Row("ch_3", "249.00"), Row("ch_4", "61.00")),
+        )
+    )
+    assert "shop, Wednesday 14 October 2026" in page
+    assert "Complete. 1 of 5 agree." in page
+    assert "2 missing here (€310.00); 1 differs (€1.00); 1 unexpected (−€35.00)." in page
+    assert "4 still open." in page
+    assert "Unexplained explained to the last unit" in page
+    assert "Never received" in page
+
+
+def test_a_truncated_statement_shows_its_failed_gate_and_no_verdict(source: Source) -> None:
+    operation(source, "ch_9")
+    page = text_of(upload(as_role(source, "operator"), a_file(Row("ch_1"), declared=2)))
+    assert "Incomplete, so missing and unexpected are withheld." in page
+    assert "2 rows declared, 1 read" in page
+    assert "Verdicts are withheld." in page
+    assert Discrepancy.objects.count() == 0
+
+
+def test_the_same_file_again_changes_nothing_and_says_so(source: Source) -> None:
+    client = as_role(source, "operator")
+    upload(client, a_file(Row("ch_1")))
+    page = text_of(upload(client, a_file(Row("ch_1"))))
+    assert "These bytes were seen before: nothing has changed." in page
+    assert (Report.objects.count(), Discrepancy.objects.count()) == (1, 1)
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"PK\x03\x04", "day.csv, 2026-10-14: line 1: this is not a mapped-csv statement"),
+        (b"", "the file is empty"),
+        (b"id,kind\n1,2\n", "the header has no column"),
+    ],
+)
+def test_a_refused_file_is_told_with_file_line_and_rule(
+    source: Source, content: bytes, said: str
+) -> None:
+    page = text_of(upload(as_role(source, "operator"), content))
+    assert f"Refused. day.csv, {DAY}: " in page
+    assert said in page
+
+
+@pytest.mark.parametrize(
+    ("form", "status"),
+    [
+        ({"source": "nowhere"}, 400),
+        ({"day": "soon"}, 400),
+        ({"file": ""}, 400),
+    ],
+)
+def test_a_form_that_names_no_source_day_or_file_is_not_understood(
+    source: Source, form: dict[str, Any], status: int
+) -> None:
+    assert upload(as_role(source, "operator"), a_file(), **form).status_code == status
+    assert Report.objects.count() == 0
+
+
+def test_an_upload_over_the_limit_is_refused_before_anything_is_kept(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from dataclasses import replace  # noqa: PLC0415 - with the setting it replaces
+
+    from reliability.conf import conf  # noqa: PLC0415
+
+    small = replace(conf(), upload_bytes_max=100)
+    monkeypatch.setattr("reliability.console.views.reports.conf", lambda: small)
+    page = text_of(upload(as_role(source, "operator"), a_file(Row("ch_1"), Row("ch_2"))))
+    assert "Use manage.py reconcile --file for larger ones." in page
+    assert Source.objects.get(pk=source.pk).artefacts.count() == 0
+
+
+def test_the_index_shows_each_day_and_what_waits(source: Source) -> None:
+    report(source, Row("ch_1"))
+    page = text_of(as_role(source, "viewer").get("/reports/"))
+    assert "1 of 1 sources could be compared for yesterday. 1 day waits for a person." in page
+    assert "Wed 14 Oct: complete, 1 missing" in page
+    assert "shop, Wed 14 Oct complete 1 missing" in page
+    assert "shop, Thu 15 Oct by" in page
+
+
+def test_an_index_without_sources_says_that_layer_3_proves_nothing() -> None:
+    client = rows.signed_in(rows.member(rows.tenant("empty"), "viewer"))
+    assert "so layer 3 proves nothing" in text_of(client.get("/reports/"))
+
+
+def test_the_pages_ask_the_same_number_of_questions_however_much_there_is(
+    source: Source,
+) -> None:
+    client = as_role(source, "viewer")
+    client.get("/reports/")
+    made = report(source, Row("ch_1"))
+    few = [
+        queries(client, at)
+        for at in ("/reports/", f"/reports/{made.public_id}/", "/discrepancies/")
+    ]
+    made = report(source, *[Row(f"ch_{n}") for n in range(40)])
+    for n in range(3):
+        a_source(f"more-{n}")
+    many = [
+        queries(client, at)
+        for at in ("/reports/", f"/reports/{made.public_id}/", "/discrepancies/")
+    ]
+    assert many == few
+
+
+def queries(client: Client, address: str) -> int:
+    from django.db import connection  # noqa: PLC0415 - bound to the test's database
+
+    with CaptureQueriesContext(connection) as asked:
+        assert client.get(address).status_code == 200
+    return len(asked)
+
+
+def test_hostile_texts_of_a_file_are_shown_as_text(source: Source) -> None:
+    hostile = '"<script>alert(1)</script>"'
+    made = report(source, Row(hostile, id="t1"))
+    client = as_role(source, "viewer")
+    one = the_one(source)
+    for address in (
+        f"/reports/{made.public_id}/",
+        "/discrepancies/",
+        f"/discrepancies/{one.public_id}/",
+    ):
+        shown = client.get(address).content
+        assert b"<script>alert" not in shown
+        assert b"&lt;script&gt;alert" in shown
+
+
+def test_what_a_newer_version_says_differently_is_shown_beside_it(source: Source) -> None:
+    report(source, Row("ch_1"), Row("ch_2"))
+    operation(source, "ch_1")
+    newer = report(source, Row("ch_1"), Row("ch_2"), Row("ch_3"))
+    page = text_of(as_role(source, "viewer").get(f"/reports/{newer.public_id}/changes/"))
+    assert "2 operations are told differently." in page
+    assert "ch_1 charge Missing here €10.00 Agree €10.00" in page
+    assert "ch_3 charge – Missing here €10.00" in page
+    assert "ch_2" not in page
+
+
+def test_a_filter_that_is_not_understood_is_refused(source: Source) -> None:
+    made = report(source, Row("ch_1"))
+    client = as_role(source, "viewer")
+    for address in (
+        f"/reports/{made.public_id}/?verdikt=missing",
+        f"/reports/{made.public_id}/?verdict=gone",
+        f"/reports/{made.public_id}/csv/?separator=pipe",
+        "/discrepancies/?familie=missing",
+    ):
+        assert client.get(address).status_code == 400
+
+
+# Acting.
+
+
+def test_a_missing_event_is_recovered_from_the_report_and_the_next_compare_agrees(
+    source: Source,
+) -> None:
+    made = report(source, Row("ch_1"))
+    client = as_role(source, "operator")
+    with world.local(KIND, lambda event: None):
+        form = {"version": 1, "from": "report"}
+        page = text_of(
+            client.post(
+                f"/discrepancies/{the_one(source).public_id}/recover/", form, follow=True
+            )
+        )
+        assert "is being recovered. An event built from the statement’s line" in page
+        Job.objects.update(state="done", ended_at=MORNING_AFTER)
+    page = text_of(client.post(f"/reports/{made.public_id}/compare/", follow=True))
+    assert "Complete. 1 of 1 agree. Nothing is open." in page
+    assert "version 2" in page
+
+
+def test_a_stale_page_changes_nothing_and_says_who_was_first(source: Source) -> None:
+    report(source, Row("ch_1"))
+    address = f"/discrepancies/{the_one(source).public_id}/ignore/"
+    mara, ines = as_role(source, "operator", "mara"), as_role(source, "operator", "ines")
+    mara.post(address, {"version": 1, "reason": "test card"})
+    page = text_of(ines.post(address, {"version": 1, "reason": "other"}, follow=True))
+    assert "ignored by mara. Nothing has changed." in page
+    assert the_one(source).closed_reason == "test card"
+
+
+def test_ignoring_without_a_reason_changes_nothing(source: Source) -> None:
+    report(source, Row("ch_1"))
+    client = as_role(source, "operator")
+    address = f"/discrepancies/{the_one(source).public_id}/ignore/"
+    assert "Say why" in text_of(client.post(address, {"version": 1}, follow=True))
+    assert (
+        client.post(address, {"version": 1, "reason": "x", "until": "soon"}).status_code == 400
+    )
+    assert open_ones(source) == {("ch_1", "missing")}
+
+
+def test_a_green_day_is_signed_with_one_click_on_its_page(source: Source) -> None:
+    operation(source, "ch_1")
+    made = report(source, Row("ch_1"))
+    client = as_role(source, "approver", "ines")
+    assert b">Sign off<" in client.get(f"/reports/{made.public_id}/").content
+    page = text_of(client.post(f"/reports/{made.public_id}/sign/", follow=True))
+    assert "Reviewed by ines" in page
+    entry = AuditEntry.objects.get(act="sign")
+    assert (entry.actor, entry.facts["version"]) == ("ines", 1)
+    assert "ines signed it" in text_of(
+        client.post(f"/reports/{made.public_id}/sign/", follow=True)
+    )
+
+
+def test_a_red_day_is_signed_only_with_the_reason_why(source: Source) -> None:
+    made = report(source, Row("ch_1"))
+    client = as_role(source, "approver", "ines")
+    address = f"/reports/{made.public_id}/sign/"
+    assert "say why the day is signed" in text_of(client.post(address, follow=True))
+    assert the_report(source).signed_by == ""
+    client.post(address, {"reason": "the shop refunds it, FIN-12"})
+    assert (the_report(source).signed_by, the_report(source).signed_note) == (
+        "ines", "the shop refunds it, FIN-12",
+    )  # fmt: skip
+
+
+def test_who_prepared_a_day_cannot_review_it(source: Source) -> None:
+    made = report(source)
+    client = as_role(source, "approver", "ines")
+    client.post(f"/reports/{made.public_id}/prepare/", {"reason": "looked through"})
+    page = text_of(client.post(f"/reports/{made.public_id}/sign/", follow=True))
+    assert "a second person signs" in page
+    as_role(source, "approver", "olu").post(f"/reports/{made.public_id}/sign/")
+    assert (the_report(source).prepared_by, the_report(source).signed_by) == ("ines", "olu")
+
+
+def test_an_incomplete_day_is_forced_by_two_people_and_says_so(source: Source) -> None:
+    made = report(source, Row("ch_1"), declared=2)
+    mara, ines = as_role(source, "approver", "mara"), as_role(source, "approver", "ines")
+    at = f"/reports/{made.public_id}/"
+    mara.post(f"{at}force/", {"reason": "their footer counts the header"})
+    assert "who asked cannot agree" in text_of(mara.post(f"{at}agree/", follow=True))
+    assert the_report(source).completeness == "incomplete"
+    page = text_of(ines.post(f"{at}agree/", follow=True))
+    assert "Forced: an incomplete statement was compared all the same." in page
+    assert "mara and ines: their footer counts the header" in page
+    assert open_ones(source) == {("ch_1", "missing")}
+
+
+# Files.
+
+
+def test_the_csv_has_one_amount_column_per_currency_and_runs_no_formula(
+    source: Source,
+) -> None:
+    operation(source, "ch_1", 900)
+    made = report(
+        source, Row("ch_1"), Row("=1+1", "-5.00", id="@x"), Row("ch_2", "7.00", currency="USD")
+    )
+    client = as_role(source, "viewer")
+    answer = client.get(f"/reports/{made.public_id}/csv/")
+    assert answer.headers["Content-Disposition"] == (
+        'attachment; filename="shop_2026-10-14_v1.csv"'
+    )
+    table = list(csv.reader(io.StringIO(b"".join(answer).decode())))
+    assert table[0] == [
+        "verdict", "cause", "class", "reference", "line", "their id",
+        "theirs EUR", "ours EUR", "theirs USD", "ours USD",
+    ]  # fmt: skip
+    by_reference = {row[3]: row for row in table[1:]}
+    assert by_reference["ch_1"][6:] == ["10.00", "9.00", "", ""]
+    assert by_reference["ch_2"][6:] == ["", "", "7.00", ""]
+    assert by_reference["'=1+1"][5:7] == ["'@x", "-5.00"]
+
+
+def test_the_csv_can_be_written_for_a_comma_country(source: Source) -> None:
+    made = report(source, Row("ch_1", "10.50"))
+    client = as_role(source, "viewer")
+    asked = f"/reports/{made.public_id}/csv/?separator=semicolon&decimal=comma&bom=yes"
+    content = b"".join(client.get(asked))
+    assert content.startswith(b"\xef\xbb\xbfverdict;")
+    assert b";10,50;" in content
+
+
+def test_the_json_holds_the_report_and_every_verdict(source: Source) -> None:
+    operation(source, "ch_1")
+    made = report(source, Row("ch_1"), Row("ch_2"))
+    answer = as_role(source, "viewer").get(f"/reports/{made.public_id}/json/")
+    found = json.loads(b"".join(answer))
+    assert (found["source"], found["day"], found["completeness"]) == (
+        "shop", "2026-10-14", "complete",
+    )  # fmt: skip
+    assert {one["reference"]: one["verdict"] for one in found["verdicts"]} == {
+        "ch_1": "matched", "ch_2": "missing",
+    }  # fmt: skip
+    assert found["file"]["sha256"] == bytes(made.statement.artefact.sha256).hex()  # type: ignore[union-attr]
+
+
+# Tenants.
+
+
+def test_another_tenant_s_report_and_discrepancy_do_not_exist(source: Source) -> None:
+    made = report(source, Row("ch_1"))
+    one = the_one(source)
+    stranger = rows.signed_in(rows.member(rows.tenant("globex"), "admin"))
+    for part in ("", "changes/", "csv/", "json/"):
+        assert stranger.get(f"/reports/{made.public_id}/{part}").status_code == 404
+    for part in ("compare/", "force/", "agree/", "prepare/", "sign/"):
+        form = {"reason": "why"}
+        assert stranger.post(f"/reports/{made.public_id}/{part}", form).status_code == 404
+    assert stranger.get(f"/discrepancies/{one.public_id}/").status_code == 404
+    for part in ("recover/", "ignore/", "resolve/", "reopen/"):
+        form = {"version": 1, "reason": "why"}  # type: ignore[dict-item]
+        assert stranger.post(f"/discrepancies/{one.public_id}/{part}", form).status_code == 404
+    assert upload(stranger, a_file()).status_code == 400
+    assert b"ch_1" not in stranger.get("/discrepancies/").content
+    assert b"shop" not in stranger.get("/reports/").content
+    assert open_ones(source) == {("ch_1", "missing")}
+    assert (Report.objects.count(), AuditEntry.objects.count()) == (1, 0)
+
+
+def test_a_viewer_sees_no_button_that_would_act_on_a_report(source: Source) -> None:
+    made = report(source, Row("ch_1"), declared=None)
+    client = as_role(source, "viewer")
+    for address in (
+        "/reports/",
+        f"/reports/{made.public_id}/",
+        f"/discrepancies/{the_one(source).public_id}/",
+    ):
+        shown = client.get(address).content.decode()
+        for verb in ("upload", "recover", "ignore", "compare", "sign", "prepare", "force"):
+            assert f'/{verb}/"' not in shown
+
+
+def test_an_unknown_report_is_a_404(source: Source) -> None:
+    assert as_role(source, "viewer").get(f"/reports/{uuid.uuid4()}/").status_code == 404
+
+
+def test_days_of_a_month_ago_are_on_the_strip_and_older_ones_are_not(
+    source: Source, clock: time_machine.Traveller
+) -> None:
+    report(source, Row("ch_1"))
+    clock.move_to(datetime(2026, 11, 13, 12, tzinfo=UTC))
+    assert b"Wed 14 Oct:" in as_role(source, "viewer").get("/reports/").content
+    clock.shift(timedelta(days=1))
+    assert b"Wed 14 Oct:" not in as_role(source, "viewer", "late").get("/reports/").content
