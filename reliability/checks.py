@@ -1,5 +1,6 @@
 """Bad settings and unkeepable promises are found at start, not by the first event of the night."""
 
+from datetime import timedelta
 from typing import Any
 
 from django.core.checks import CheckMessage, Error, Warning  # noqa: A004 - Django's own name
@@ -14,8 +15,8 @@ USER_FACING_ATTEMPTS = range(3, 6)
 def pace_of(kind: Kind, settings: Conf) -> Pace:
     """Return the times around a kind's policy: its own limit, the engine's lease and sweep."""
     return Pace(
-        limit=kind.limit or settings.job_limit,
-        lease=settings.lease,
+        limit=kind.deadline or kind.limit or settings.job_limit,
+        lease=settings.lease + (kind.deadline or timedelta(0)),
         sweep=settings.sweep_every,
         pickup=settings.start_grace + settings.sweep_every,
     )
@@ -71,6 +72,19 @@ def every_limit_fits_the_lease(**_: Any) -> list[CheckMessage]:
     ]
 
 
+def every_heartbeat_keeps_its_lease(**_: Any) -> list[CheckMessage]:
+    lease = conf().lease
+    return [
+        Error(
+            f"{kind.name!r} beats every {kind.heartbeat}: one late beat loses the lease of {lease}.",
+            hint="Beat at least twice a lease.",
+            id="reliability.E013",
+        )
+        for kind in kinds()
+        if kind.heartbeat and kind.heartbeat * 2 > lease
+    ]
+
+
 def user_facing_kinds_answer_soon(**_: Any) -> list[CheckMessage]:
     return [
         Warning(
@@ -107,6 +121,7 @@ def settings_are_sane(**_: Any) -> list[CheckMessage]:
 
 
 ALL = (
+    every_heartbeat_keeps_its_lease,
     every_kind_recognises_a_repeat,
     every_limit_fits_the_lease,
     every_window_outlasts_its_policy,

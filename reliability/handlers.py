@@ -98,6 +98,8 @@ class Start(Protocol):
 
     def once(self, name: str, key: str, effect: Callable[[str], Any]) -> Any: ...
 
+    def heartbeat(self) -> None: ...
+
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
@@ -133,9 +135,22 @@ class Event:
         record="before", ``effect`` raises ``PermanentError`` or ``RetryLater`` to say that nothing
         happened; any other error leaves it in doubt, and the job becomes a letter.
         """
+        return self._start().once(name, self.downstream_key(name), effect)
+
+    def heartbeat(self) -> None:
+        """Say that a long handler is alive: its lease is extended, up to the kind's deadline.
+
+        For kinds that declare ``heartbeat``, at least that often. Raises what ends the handler:
+        ``LeaseLost``, ``JobTimeout`` past the deadline, ``JobInterrupted`` when the worker stops.
+        """
+        self._start().heartbeat()
+
+    def _start(self) -> Start:
         if self.start is None:
-            raise NotDeclared("event.once(...) belongs inside a handler that is being worked.")
-        return self.start.once(name, self.downstream_key(name), effect)
+            raise NotDeclared(
+                "this belongs inside an outside kind's handler, while it is worked."
+            )
+        return self.start
 
 
 Handle = Callable[[Event], Any]
@@ -154,6 +169,8 @@ class Kind:
     operation: DrawOperation | None = None
     verify: Verify | None = None
     limit: timedelta | None = None
+    heartbeat: timedelta | None = None
+    deadline: timedelta | None = None
 
     def policy_for(self, *, own_job: bool) -> Policy:
         """Return the declared policy, else the shipped one: own jobs have somebody waiting."""
@@ -214,13 +231,16 @@ def handler(  # noqa: PLR0913 - one keyword for each thing a kind declares
     operation: DrawOperation | None = None,
     verify: Verify | None = None,
     limit: timedelta | None = None,
+    heartbeat: timedelta | None = None,
+    deadline: timedelta | None = None,
 ) -> Callable[[Handle], Handle]:
     """Register the decorated function for one kind of event.
 
     A kind with retries and no sink is refused at start (``reliability.E010``) and by
-    ``enqueue``. ``limit`` is the time one start may take; the shipped default is in ``conf``.
+    ``enqueue``. ``limit`` is the time one start may take; the shipped default is in ``conf``. A
+    start that takes longer calls ``event.heartbeat()`` every ``heartbeat``, up to ``deadline``.
     Raises ``KeyNotAccepted`` for RunOnce with a sink other than ProviderHeader, and
-    ``ValueError`` for a kind that already has a handler.
+    ``ValueError`` for a kind that already has a handler or cannot have a heartbeat.
     """
 
     def register(handle: Handle) -> Handle:
@@ -231,13 +251,29 @@ def handler(  # noqa: PLR0913 - one keyword for each thing a kind declares
                 f"{kind!r}: RunOnce() may add ProviderHeader(...), not {type(sink).__name__}; "
                 "drop the sink or choose a policy with retries."
             )
-        _kinds[kind] = Kind(
-            name=kind, handle=handle, sink=sink, policy=policy,
-            operation=operation, verify=verify, limit=limit,
+        declared = Kind(
+            name=kind, handle=handle, sink=sink, policy=policy, operation=operation,
+            verify=verify, limit=limit, heartbeat=heartbeat, deadline=deadline,
         )  # fmt: skip
+        _check_heartbeat(declared)
+        _kinds[kind] = declared
         return handle
 
     return register
+
+
+def _check_heartbeat(kind: Kind) -> None:
+    if kind.heartbeat is None and kind.deadline is None:
+        return
+    if kind.heartbeat is None or kind.deadline is None or kind.heartbeat >= kind.deadline:
+        raise ValueError(
+            f"{kind.name!r}: declare a heartbeat and a longer deadline, or neither."
+        )
+    if kind.queue == "local":
+        raise ValueError(
+            f"{kind.name!r}: a handler inside our transaction cannot extend its lease; nobody "
+            "would see it before the end. Declare a sink of an outside kind, or work in parts."
+        )
 
 
 def unregister(kind: str) -> None:

@@ -33,7 +33,11 @@ def attempt(job: Leased, kind: Kind, event: Event, *, own_job: bool) -> Done | F
     """Run the handler once. Never raises: whatever the handler raises becomes a verdict."""
     started_at = timezone.now()
     try:
-        with _limited(kind.limit or conf().job_limit), _inside(kind), _rolled_back(kind):
+        with (
+            _limited(kind.deadline or kind.limit or conf().job_limit),
+            _inside(kind),
+            _rolled_back(kind),
+        ):
             return Done(job, kind.handle(event), started_at)
     except BaseException as error:  # noqa: BLE001 - the one place where a failure becomes a verdict
         if original := _original(kind, error):

@@ -219,5 +219,5 @@ def run_one(waiting: Ready) -> None:
 
 def has_time(waiting: Ready) -> bool:
     """No handler starts with less than its limit left on the lease."""
-    limit = waiting.kind.limit or conf().job_limit
+    limit = waiting.kind.heartbeat or waiting.kind.limit or conf().job_limit
     return waiting.job.lease_expires_at - timezone.now() >= limit

@@ -7,8 +7,11 @@ from typing import Any
 from django.db.models.functions import Now
 
 from reliability import sql
+from reliability.conf import conf
 from reliability.errors import (
     EffectInDoubt,
+    JobInterrupted,
+    JobTimeout,
     LeaseLost,
     NotDeclared,
     PermanentError,
@@ -16,6 +19,7 @@ from reliability.errors import (
 )
 from reliability.handlers import DedupeWindow, Kind
 from reliability.models import Effect, Job
+from reliability.work import attempt as attempts
 from reliability.work.lease import JobId, Leased
 from reliability.work.settle import intend, storable
 
@@ -26,6 +30,11 @@ NOTHING_HAPPENED = (PermanentError, RetryLater)
 @dataclass(frozen=True)
 class _Marked:
     marked: bool
+
+
+@dataclass(frozen=True)
+class _Extended:
+    over: bool
 
 
 @dataclass(frozen=True)
@@ -74,6 +83,27 @@ class Effects:
             return self._marked_before(name, key, effect)
         self._hold()
         return self._confirm(name, key, effect(key))
+
+    def heartbeat(self) -> None:
+        """Extend the lease; see ``Event.heartbeat``."""
+        if self.kind.heartbeat is None:
+            raise NotDeclared(f"{self.kind.name!r} declares no heartbeat.")
+        self._may_go_on()
+        found = sql.rows(
+            "extend_lease", _Extended, id=self.job.id, token=self.job.token,
+            lease=conf().lease, deadline=self.kind.deadline,
+        )  # fmt: skip
+        if not found:
+            raise LeaseLost("the job was taken over; its worker must not go on")
+        if found[0].over:
+            raise JobTimeout(f"the handler ran past its deadline of {self.kind.deadline}")
+
+    def _may_go_on(self) -> None:
+        """Refuse what could not commit, or what begins while the worker stops."""
+        if open_transactions() != self.depth:
+            raise NotDeclared("marks and heartbeats commit: no transaction may be open.")
+        if attempts.stopping():
+            raise JobInterrupted("the worker is shutting down")
 
     def _mark(self, name: str) -> Effect | None:
         return Effect.objects.filter(job_id=self.job.id, name=name).first()

@@ -272,7 +272,7 @@ def test_once_is_refused_where_the_kind_has_no_ledger(downstream: Downstream) ->
 def test_once_is_refused_outside_of_a_start(downstream: Downstream) -> None:
     world.job("after")
     [ready] = prepare(take("outside", limit=1))
-    with pytest.raises(NotDeclared, match="being worked"):
+    with pytest.raises(NotDeclared, match="while it is worked"):
         ready.event.once("pay", downstream.pay)
 
 
