@@ -1,0 +1,31 @@
+"""Our side of the job benchmarks: the same effect, as kinds of each mode."""
+
+from django.db import connection
+
+from benchmarks.peers.effect import INSERT, happen
+from reliability import Event, LocalTransaction, ProviderHeader, handler
+
+
+@handler("bench.local", sink=LocalTransaction())
+def local(event: Event) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(INSERT, [event.key])
+
+
+@handler("bench.failing", sink=LocalTransaction())
+def failing(event: Event) -> None:
+    """Fail one in a hundred on its first attempt."""
+    if event.failures == 0 and int(event.key.rpartition("-")[2]) % 100 == 0:
+        raise ValueError("one in a hundred")
+    local(event)
+
+
+@handler("bench.poison", sink=LocalTransaction())
+def poison(event: Event) -> None:
+    raise ValueError("always")
+
+
+@handler("bench.outside", sink=ProviderHeader())
+def outside(event: Event) -> None:
+    """An effect that is somebody else's: its own connection, committed alone."""
+    happen(event.key)
