@@ -93,6 +93,8 @@ def test_an_uploaded_statement_becomes_a_report_that_says_how_the_day_stands(
     assert "4 still open." in page
     assert "Unexplained explained to the last unit" in page
     assert "Never received" in page
+    assert "Ours is €1.00 lower" in page
+    assert "3 of 7 gates passed, 4 cannot be proven" in page
 
 
 def test_a_truncated_statement_shows_its_failed_gate_and_no_verdict(source: Source) -> None:

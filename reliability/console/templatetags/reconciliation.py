@@ -21,5 +21,16 @@ def verdict_words(verdict: str) -> str:
 
 
 @register.simple_tag
-def cause_words(cause: str) -> str:
-    return CAUSES.get(cause, cause) or "–"
+def cause_words(one: Discrepancy) -> str:
+    """Say why, as far as the compare can: by cause, or by how far the figures are apart."""
+    if words := CAUSES.get(one.cause, one.cause):
+        return words
+    if one.verdict == "unexpected":
+        return "Its grace is over and no line of theirs speaks of it"
+    if one.family == Discrepancy.Family.DUPLICATE:
+        return "The same reference is listed before"
+    if one.verdict == "amount_mismatch" and None not in (one.their_minor, one.our_minor):
+        off = (one.our_minor or 0) - (one.their_minor or 0)
+        apart = parts.money(abs(off), one.currency, one.exponent)
+        return f"Ours is {apart} {'higher' if off > 0 else 'lower'}"
+    return "–"

@@ -85,6 +85,7 @@ def detail(request: OperatorRequest, public_id: str) -> HttpResponse:
         "needs_note": needs_note(report),
         "blind": _blind_spots(report),
         "passed": sum(gate["verdict"] == "passed" for gate in report.gates),
+        "unproven": sum(gate["verdict"] == "unproven" for gate in report.gates),
     }
     return show(request, "reports/detail.html", context)
 
