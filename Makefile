@@ -26,7 +26,8 @@ lint: install
 	PYTHONPATH=. $(BIN)/lint-imports
 	$(BIN)/djade --check $$(git ls-files '*.html')
 	$(BIN)/mypy
-	$(BIN)/python manage.py check --deploy --fail-level WARNING
+	EMAIL_URL=smtp://mail.example.com RELIABILITY_BASE_URL=https://reliability.example.com \
+		$(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
 test: lint

@@ -1,13 +1,17 @@
 """Bad settings and unkeepable promises are found at start, not by the first event of the night."""
 
+import logging
 from datetime import timedelta
 from typing import Any
 
-from django.core.checks import CheckMessage, Error, Warning  # noqa: A004 - Django's own name
+from django.core.checks import ERROR, CheckMessage, Error, run_checks
+from django.core.checks import Warning as Doubt
 
 from reliability.conf import Conf, conf
 from reliability.handlers import REMEDIES, Kind, kinds, lacks_sink
 from reliability.policy import Backoff, Pace, RunOnce, WorstCase, worst_case
+
+logger = logging.getLogger(__name__)
 
 USER_FACING_ATTEMPTS = range(3, 6)
 
@@ -87,7 +91,7 @@ def every_heartbeat_keeps_its_lease(**_: Any) -> list[CheckMessage]:
 
 def user_facing_kinds_answer_soon(**_: Any) -> list[CheckMessage]:
     return [
-        Warning(
+        Doubt(
             f"{kind.name!r} has somebody waiting, and {kind.policy.attempts} attempts.",
             hint="Use 3 to 5 attempts for a user-facing kind.",
             id="reliability.W011",
@@ -128,3 +132,15 @@ ALL = (
     settings_are_sane,
     user_facing_kinds_answer_soon,
 )
+
+
+def refuse_to_start() -> None:
+    """End this process, one line a fault, where a check finds an error: for web and workers.
+
+    Management commands run the checks by themselves.
+    """
+    found = [message for message in run_checks() if message.level >= ERROR]
+    for message in found:
+        logger.error("%s %s (%s)", message.msg, message.hint or "", message.id)
+    if found:
+        raise SystemExit(1)

@@ -10,13 +10,13 @@ from typing import Any
 import billiard
 from celery import shared_task
 from celery.signals import worker_init, worker_process_init, worker_ready, worker_shutting_down
-from django.core.checks import ERROR, run_checks
 from django.db import DatabaseError, close_old_connections
 from django.utils import timezone
 
 from reliability import dispatch
 from reliability.alerts.deliver import deliver
 from reliability.alerts.evaluate import evaluate
+from reliability.checks import refuse_to_start
 from reliability.claim.schedule import run_schedules
 from reliability.conf import conf
 from reliability.models import Run
@@ -77,11 +77,7 @@ def tick_prune() -> None:
 @worker_init.connect
 def refuse_bad_settings(**_: Any) -> None:
     """End the worker, with one line a fault, where the system checks find an error."""
-    found = [message for message in run_checks() if message.level >= ERROR]
-    for message in found:
-        logger.error("refused: %s %s (%s)", message.msg, message.hint or "", message.id)
-    if found:
-        raise SystemExit(1)
+    refuse_to_start()
 
 
 # Stop: a flag all children see, so that nothing more starts; then a nudge for what still runs.

@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 from django.core.exceptions import ImproperlyConfigured
 from django.core.management import execute_from_command_line
-from django.db.utils import OperationalError
+from django.db.utils import OperationalError, ProgrammingError
 
 from reliability.errors import KeyNotAccepted, UseRunOnce
 
+BEHIND = ("42P01", "42703")
+"""PostgreSQL's undefined_table and undefined_column."""
 START = "Start one with `make up`, or set DATABASE_URL and BROKER_URL."
 
 
@@ -26,6 +28,12 @@ def main(arguments: Sequence[str]) -> int:
         return _refuse(err, str(err), arguments)
     except OperationalError as err:
         return _refuse(err, explain(err), arguments)
+    except ProgrammingError as err:
+        if getattr(err.__cause__, "sqlstate", None) not in BEHIND:
+            raise
+        return _refuse(
+            err, "The database is behind this code; run manage.py migrate.", arguments
+        )
     except KeyboardInterrupt:
         return 128 + signal.SIGINT
     return 0
