@@ -10,7 +10,8 @@ from django.http import HttpRequest, QueryDict
 
 from reliability.models import Source
 
-PAGING = frozenset({"after"})
+PAGING = frozenset({"after", "select"})
+"""What says which rows of a list are shown or chosen, and narrows nothing."""
 
 
 class NotUnderstood(ValueError):

@@ -11,7 +11,7 @@ from reliability.console.figures import counted
 from reliability.console.filters import StrictFilter
 from reliability.console.paging import paged
 from reliability.console.tables import RowsTable
-from reliability.models import Alert, DeadLetter
+from reliability.models import Alert, DeadLetter, Redrive
 
 THEMES = ("light", "dark")
 THEME_COOKIE = "theme"
@@ -61,6 +61,7 @@ def _shell(request: OperatorRequest) -> dict[str, Any]:
         "theme": theme if theme in THEMES else "",
         "letters_open": counted(open_letters),
         "alerts_open": counted(open_alerts),
+        "redrives_live": counted(for_tenant(request, Redrive.objects.live())),
         "section": request.resolver_match.url_name if request.resolver_match else "",
         "version": getattr(reliability, "__version__", "0.1.0"),
     }

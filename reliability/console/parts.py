@@ -21,12 +21,21 @@ ICONS = {
     "resolved": "check", "running": "ring", "sent": "check", "suspect": "unknown",
     "transit": "clock", "unexpected": "tilde", "unknown": "unknown", "unparseable": "broken",
     "unproven": "tilde", "unroutable": "fork", "warn": "alert", "withheld": "tilde",
+    # Redrives: verdicts, outcomes, states.
+    "already applied": "loop", "cancelled": "dot", "cannot run": "fork", "cannot tell": "unknown",
+    "failed again": "cross", "frozen": "dot", "left alone": "dot", "paused": "pause",
+    "skipped": "dot", "stopped": "cross", "succeeded": "check", "waiting": "clock",
+    "will run": "check", "window closed": "clock",
 }  # fmt: skip
 TONES = {
     "absorbed": "duplicate", "alert": "bad", "conflict": "warn", "discarded": "closed",
     "done late": "done", "dropped": "closed", "held": "warn", "late": "done",
     "mismatch": "amount", "pending": "warn", "recovered": "good", "released": "ready",
     "sent": "good", "suspect": "warn",
+    "already applied": "duplicate", "cancelled": "closed", "cannot run": "unroutable",
+    "cannot tell": "unknown", "failed again": "failed", "frozen": "closed",
+    "left alone": "skipped", "paused": "warn", "succeeded": "done", "waiting": "warn",
+    "will run": "done", "window closed": "expired",
 }  # fmt: skip
 """States drawn in another state's tone; console.css knows the others."""
 SYMBOLS = {"EUR": "€", "GBP": "£", "USD": "$"}

@@ -5,6 +5,7 @@ from django.urls import URLPattern, URLResolver, path
 from reliability.console.views import (
     alerts,
     audit,
+    causes,
     dead_letter,
     dead_letters,
     deliveries,
@@ -13,6 +14,8 @@ from reliability.console.views import (
     jobs,
     members,
     overview,
+    redrive_acts,
+    redrives,
     reports,
     runs,
     trace,
@@ -26,6 +29,9 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/", runs.index, name="runs"),
     path("jobs/", jobs.index, name="jobs"),
     path("dead-letters/", dead_letters.index, name="dead_letters"),
+    path("dead-letters/causes/", causes.index, name="causes"),
+    path("dead-letters/causes/one/", causes.cause, name="cause"),
+    path("dead-letters/causes/note/", causes.note, name="note_cause"),
     path(
         "dead-letters/requeue/preview/", dead_letters.preview_requeue, name="preview_requeue"
     ),
@@ -62,6 +68,20 @@ urlpatterns: list[URLPattern | URLResolver] = [
         name="resolve_discrepancy",
     ),
     path("discrepancies/<uuid:public_id>/reopen/", discrepancies.reopen, name="reopen"),
+    path("redrives/", redrives.index, name="redrives"),
+    path("redrives/freeze/", redrive_acts.freeze, name="freeze"),
+    path("redrives/<uuid:public_id>/", redrives.detail, name="redrive"),
+    path("redrives/<uuid:public_id>/letters/", redrives.letters, name="redrive_letters"),
+    path("redrives/<uuid:public_id>/start/", redrive_acts.start, name="start_redrive"),
+    path("redrives/<uuid:public_id>/approve/", redrive_acts.approve, name="approve_redrive"),
+    path("redrives/<uuid:public_id>/review/", redrive_acts.review, name="review_redrive"),
+    path("redrives/<uuid:public_id>/pause/", redrive_acts.pause, name="pause_redrive"),
+    path("redrives/<uuid:public_id>/resume/", redrive_acts.resume, name="resume_redrive"),
+    path("redrives/<uuid:public_id>/cancel/", redrive_acts.cancel, name="cancel_redrive"),
+    path("redrives/<uuid:public_id>/pace/", redrive_acts.pace, name="pace_redrive"),
+    path(
+        "redrives/<uuid:public_id>/applied/", redrive_acts.close_applied, name="close_applied"
+    ),
     path("trace/", trace.index, name="trace"),
     path("alerts/", alerts.index, name="alerts"),
     path("audit/", audit.index, name="audit"),

@@ -14,11 +14,14 @@ from reliability.models import (
     Body,
     DeadLetter,
     Delivery,
+    Discrepancy,
     Job,
     Membership,
     Operation,
     ProcessedKey,
     Receipt,
+    Redrive,
+    RedriveMember,
     Report,
     Source,
     Tenant,
@@ -166,3 +169,44 @@ def report(of: Source, completeness: str, **more: Any) -> Report:
         completeness=completeness, starts_at=now, ends_at=now, inputs_sha256=bytes(32),
         created_at=now, created_by="beat", **more,
     )  # fmt: skip
+
+
+def discrepancy(of: Source, **more: Any) -> Discrepancy:
+    """Return an open discrepancy: a charge of theirs that never arrived here."""
+    found = report(of, "complete")
+    return Discrepancy.objects.create(
+        **{
+            "tenant": of.tenant,
+            "source": of,
+            "operation_class": "charge",
+            "reference": "ch_missing",
+            "family": "missing",
+            "verdict": "missing",
+            "currency": "EUR",
+            "exponent": 2,
+            "their_minor": 1840,
+            "first_day": found.day,
+            "last_day": found.day,
+            "report": found,
+            "opened_at": timezone.now(),
+        }
+        | more
+    )
+
+
+def redrive(of: Source, **more: Any) -> Redrive:
+    """Return a running redrive of one letter."""
+    at = timezone.now()
+    made = Redrive.objects.create(
+        **{
+            "tenant": of.tenant, "state": "running", "asked": f"source={of.slug}",
+            "cutoff_at": at, "actor": "n.okafor", "reason": "fixed", "started_at": at,
+        }
+        | more
+    )  # fmt: skip
+    one = letter(of)
+    RedriveMember.objects.create(
+        tenant=of.tenant, redrive=made, letter=one, job_id=one.job_id, round=1, version=1,
+        verdict="will run", outcome="pending",
+    )  # fmt: skip
+    return made

@@ -1,7 +1,7 @@
 """Who may enter which route: every role, method and foreign object, from the URLconf itself."""
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -12,7 +12,7 @@ from django.urls import path
 
 from reliability.console import access, urls
 from reliability.console.access import ANY_MEMBER, ANYBODY
-from reliability.models import AuditEntry, DeadLetter, Job
+from reliability.models import AuditEntry, DeadLetter, Discrepancy, Job, Report, Source
 from reliability.models.roles import ROLES
 from tests.console import rows
 
@@ -37,7 +37,9 @@ def _statuses(client: Client, route: str, public_id: object) -> Iterator[tuple[s
 def _snapshot() -> tuple[list[Any], int]:
     jobs = Job.objects.order_by("pk").values_list("state", "version")
     letters = DeadLetter.objects.order_by("pk").values_list("status", "closed_by")
-    return [*jobs, *letters], AuditEntry.objects.count()
+    found = Discrepancy.objects.order_by("pk").values_list("status", "version")
+    signed = Report.objects.order_by("pk").values_list("signed_by", "version")
+    return [*jobs, *letters, *found, *signed], AuditEntry.objects.count()
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -66,18 +68,34 @@ def test_a_stranger_is_sent_to_the_door(route: str, view: Any) -> None:
     assert set(statuses.values()) <= {302, 405}
 
 
+OBJECTS: dict[str, Callable[[Source], Any]] = {
+    "dead-letters": rows.letter,
+    "redrives": rows.redrive,
+    "discrepancies": rows.discrepancy,
+    "reports": lambda source: rows.report(source, "complete"),
+}
+"""What a route's id names; a new kind of object is added here, or its routes are not tried."""
+
+
 @pytest.mark.parametrize("method", ["get", "post"])
 @pytest.mark.parametrize(("route", "view"), OF_ONE, ids=[route for route, _ in OF_ONE])
 def test_another_tenants_object_does_not_exist(route: str, view: Any, method: str) -> None:
-    theirs = rows.letter(rows.source(rows.tenant("globex")))
+    theirs = OBJECTS[route.partition("/")[0]](rows.source(rows.tenant("globex"), "adyen-eu"))
     client = rows.signed_in(rows.member(rows.tenant("acme"), "admin"))
     before = _snapshot()
     answer = getattr(client, method)(
         _address(route, theirs.public_id), {"version": 1, "reason": "why"}
     )
     assert answer.status_code in {404, 405}
-    assert theirs.job.key.key.encode() not in answer.content
+    assert b"adyen-eu" not in answer.content
     assert _snapshot() == before
+
+
+@pytest.mark.parametrize(("route", "view"), OF_ONE, ids=[route for route, _ in OF_ONE])
+def test_the_tenants_own_object_does_exist(route: str, view: Any) -> None:
+    ours = OBJECTS[route.partition("/")[0]](rows.source(rows.tenant("acme")))
+    client = rows.signed_in(rows.member(ours.tenant, "admin"))
+    assert 404 not in dict(_statuses(client, route, ours.public_id)).values()
 
 
 def test_every_route_refuses_the_other_method_or_takes_both_for_nothing() -> None:

@@ -8,13 +8,14 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from reliability.console import parts, redact
-from reliability.console.lists.dead_letters import came_back
+from reliability.console.lists.dead_letters import came_back, headline
 from reliability.console.views.alerts import in_words
 
 register = template.Library()
 
 register.simple_tag(parts.badge)
 register.simple_tag(came_back)
+register.simple_tag(headline)
 register.simple_tag(in_words, name="measured")
 register.simple_tag(parts.icon)
 register.simple_tag(parts.money)

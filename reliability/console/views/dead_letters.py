@@ -50,10 +50,19 @@ def index(request: OperatorRequest) -> HttpResponse:
         "table": table,
         "risk": total,
         "total": total.letters,
+        "matching": _all_matching(request),
     }
     return show(
         request, "dead_letters/index.html", context | {"money": risk.money_told(total)}
     )
+
+
+def _all_matching(request: OperatorRequest) -> bool:
+    """Read the second step of a selection: not the page, but all that the filter finds."""
+    chosen_by = request.GET.get("select", "")
+    if chosen_by not in {"", "matching"}:
+        raise NotUnderstood(f"“select” cannot be {chosen_by!r}.")
+    return chosen_by == "matching"
 
 
 @act(needs="requeue_deadletter")

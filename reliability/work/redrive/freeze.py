@@ -19,8 +19,7 @@ from reliability.handlers import (
     UniqueConstraint,
     kinds,
 )
-from reliability.models import Redrive, RedriveMember
-from reliability.models.work import DeadLetterQuerySet
+from reliability.models import DeadLetter, Redrive, RedriveMember
 from reliability.work.dead_letters import Act
 from reliability.work.evidence import evidence_of, rows_by_key, sure, verifies
 
@@ -30,7 +29,7 @@ WHY_MAX = 1_000
 ASKABLE = (Verdict.CANNOT_TELL, Verdict.WINDOW_CLOSED)
 
 
-def freeze(letters: DeadLetterQuerySet, act: Act, *, asked: str, now: datetime) -> Redrive:
+def freeze(letters: "QuerySet[DeadLetter]", act: Act, *, asked: str, now: datetime) -> Redrive:
     """Freeze the open letters of ``letters``, oldest first, and say what would become of each.
 
     Changes no letter. ``asked`` is the query string the set was found by; an empty one would mean
@@ -40,12 +39,13 @@ def freeze(letters: DeadLetterQuerySet, act: Act, *, asked: str, now: datetime) 
     """
     if not asked.strip():
         raise RedriveRefused("Say which letters: an empty filter would mean all of them.")
+    open_ = letters.filter(status=DeadLetter.Status.OPEN, tenant=act.tenant)
     with transaction.atomic(using=sql.database().alias):
         redrive = Redrive.objects.create(
             tenant=act.tenant, asked=asked, cutoff_at=now, actor=act.actor, user_id=act.user_id
         )
         limit = conf().redrive_letters_max
-        _freeze(redrive, letters.open().filter(tenant=act.tenant, buried_at__lte=now), now)
+        _freeze(redrive, open_.filter( buried_at__lte=now), now)
         many = redrive.members.count()
         if not many:
             raise RedriveRefused("No open letter matches.")
@@ -53,14 +53,14 @@ def freeze(letters: DeadLetterQuerySet, act: Act, *, asked: str, now: datetime) 
             last = redrive.members.order_by("-letter_id").values_list("letter_id", flat=True)[
                 0
             ]
-            redrive.more = letters.open().filter(tenant=act.tenant, pk__gt=last).exists()
+            redrive.more = open_.filter( pk__gt=last).exists()
             redrive.save(update_fields=["more"])
     _look_up(redrive)
     ask(redrive, RedriveMember.objects.filter(verdict__in=ASKABLE))
     return redrive
 
 
-def _freeze(redrive: Redrive, letters: DeadLetterQuerySet, now: datetime) -> None:
+def _freeze(redrive: Redrive, letters: "QuerySet[DeadLetter]", now: datetime) -> None:
     limit = conf().redrive_letters_max
     chosen, chosen_by = letters.order_by("pk").values("id")[:limit].query.sql_with_params()
     known = kinds()
