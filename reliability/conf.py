@@ -120,6 +120,9 @@ class Conf:
     quarantined_max: int = 1_000
     """Rows of one statement that could not be read; beyond it the whole file is refused."""
     prune_every: timedelta = timedelta(hours=1)
+    prune_batches_max: int = 200
+    """Batches of ``sweep_batch_max`` rows one pass removes, of each kind of row."""
+    notice_tries_max: int = 10
 
     @property
     def rescue_max(self) -> timedelta:

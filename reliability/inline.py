@@ -51,7 +51,7 @@ def once(
         fate = _claim(key, tenant, kind)
         leased = take_inline(fate.job_id) if fate.verdict == ACCEPTED and fate.job_id else None
     if leased is None or fate.job_id is None:
-        return Duplicate(fate.job_id, fate.state, fate.result)
+        return Duplicate(fate.job_id, fate.state, fate.result, fate.done_at)
     return Did(fate.job_id, _do(leased, key, do))
 
 

@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
+from django.db.models import Count, Min, Q
 
 from reliability.models import (
     Alert,
     AlertRule,
     DeadLetter,
-    Job,
     ProcessedKey,
     Report,
     Run,
@@ -58,7 +57,7 @@ def statements_to_chase(tenant: Tenant, _now: datetime) -> Values:
 
 def keys_without_job(tenant: Tenant, _now: datetime) -> Values:
     """Count the accepted events whose job is gone: more than none means something was lost."""
-    rows = _lost().filter(tenant=tenant).values_list("source_id")
+    rows = ProcessedKey.objects.lost().filter(tenant=tenant).values_list("source_id")
     return dict(rows.annotate(Count("pk")).order_by())
 
 
@@ -78,16 +77,15 @@ def facts_of(alert: Alert, now: datetime) -> dict[str, Any]:
             letters = DeadLetter.objects.open().filter(Q(source=alert.source_id))
             return {"last_hour": letters.filter(buried_at__gt=now - RECENT).count()}
         case Measure.CONSERVATION:
-            first = _lost().filter(Q(source=alert.source_id)).order_by("pk").first()
+            first = (
+                ProcessedKey.objects.lost()
+                .filter(Q(source=alert.source_id))
+                .order_by("pk")
+                .first()
+            )
             return {"key": first.key} if first else {}
         case _:
             return {}
-
-
-def _lost() -> QuerySet[ProcessedKey]:
-    """Accepted keys without a job. Absorbed ones never had one, purged ones gave theirs up."""
-    held = ProcessedKey.objects.filter(absorbed=False, purged_at=None)
-    return held.exclude(Exists(Job.objects.filter(key=OuterRef("pk"))))
 
 
 def _seconds(age: timedelta) -> int:

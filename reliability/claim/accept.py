@@ -67,6 +67,7 @@ class Fate:
     state: str | None
     result: Any
     claimant: str | None
+    done_at: datetime | None = None
 
 
 @dataclass(frozen=True)

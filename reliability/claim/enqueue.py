@@ -4,7 +4,8 @@ import hashlib
 import json
 import uuid
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Any
 
 from reliability.checks import too_short
@@ -25,11 +26,15 @@ class Accepted:
 
 @dataclass(frozen=True)
 class Duplicate:
-    """Somebody has this key already: the original's job, with its state and result so far."""
+    """Somebody has this key already: the original's job, with its state and result so far.
+
+    A job done longer ago than ``conf().retention`` left no result, but ``done_at``.
+    """
 
     job_id: uuid.UUID | None
     state: str | None
     result: Any
+    done_at: datetime | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)
@@ -104,7 +109,7 @@ def _taken(fate: Fate) -> Taken | None:
         case Receipt.Verdict.CONFLICT:
             return None
         case _:
-            return Duplicate(fate.job_id, fate.state, fate.result)
+            return Duplicate(fate.job_id, fate.state, fate.result, fate.done_at)
 
 
 def _acceptable(kind: str) -> Kind:

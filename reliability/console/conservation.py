@@ -7,6 +7,7 @@ from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import JSONObject
 
 from reliability.models import Job, ProcessedKey, Tenant
+from reliability.models.claim import PURGED
 
 STATES = tuple(Job.State.values)
 
@@ -36,12 +37,12 @@ def conservation(tenant: Tenant) -> Conservation:
     A key absorbed by an operation that another key had claimed is that key's duplicate and is not
     counted. One statement, hence one snapshot; it reads every row of the tenant.
     """
-    keys = ProcessedKey.objects.filter(tenant=OuterRef("pk"), absorbed=False)
+    keys = ProcessedKey.objects.accepted().filter(tenant=OuterRef("pk"))
     jobs = Job.objects.filter(tenant=OuterRef("pk"))
     found = (
         Tenant.objects.filter(pk=tenant.pk)
         .values(
-            keys=_one(keys, accepted=Count("pk"), purged=Count("pk", filter=_PURGED)),
+            keys=_one(keys, accepted=Count("pk"), purged=Count("pk", filter=PURGED)),
             jobs=_one(jobs, **{s: Count("pk", filter=Q(state=s)) for s in STATES}),
         )
         .get()
@@ -49,9 +50,6 @@ def conservation(tenant: Tenant) -> Conservation:
     ledger = found["keys"] or {"accepted": 0, "purged": 0}
     states = found["jobs"] or dict.fromkeys(STATES, 0)
     return Conservation(ledger["accepted"], ledger["purged"], states)
-
-
-_PURGED = Q(purged_at__isnull=False)
 
 
 def _one(rows: "QuerySet[Any]", **counts: Count) -> Subquery:

@@ -4,6 +4,8 @@ from reliability.models.claim import Body, Delivery, Operation, ProcessedKey, Re
 from reliability.models.destination import ApiToken, Destination, DestinationAnswer
 from reliability.models.discrepancy import Discrepancy
 from reliability.models.effect import Effect
+from reliability.models.hold import KindPause
+from reliability.models.notice import Notice
 from reliability.models.redrive import BodyEdit, LetterGroup, Redrive, RedriveMember
 from reliability.models.source import ApiCredential, Membership, Source, SourceSecret, Tenant
 from reliability.models.statement import (
@@ -36,8 +38,10 @@ __all__ = [
     "Discrepancy",
     "Effect",
     "Job",
+    "KindPause",
     "LetterGroup",
     "Membership",
+    "Notice",
     "Operation",
     "ProcessedKey",
     "Receipt",

@@ -5,11 +5,27 @@ from __future__ import annotations
 import uuid
 from typing import Any
 
+from django.apps import apps
 from django.contrib.postgres.functions import RandomUUID
 from django.db import models
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from reliability.models import columns
+
+PURGED = Q(purged_at__isnull=False)
+
+
+class ProcessedKeyQuerySet(models.QuerySet["ProcessedKey"]):
+    """Conservation: accepted = purged + the jobs there are. Keys are never deleted."""
+
+    def accepted(self) -> ProcessedKeyQuerySet:
+        """Choose the keys that were to be worked; an absorbed one is its operation's duplicate."""
+        return self.filter(absorbed=False)
+
+    def lost(self) -> ProcessedKeyQuerySet:
+        """Choose accepted keys no job speaks for, though none was purged: there must be none."""
+        job = apps.get_model("reliability", "Job").objects.filter(key=OuterRef("pk"))
+        return self.accepted().exclude(PURGED).exclude(Exists(job))
 
 
 class ProcessedKey(models.Model):
@@ -36,6 +52,10 @@ class ProcessedKey(models.Model):
     body_sha256 = models.BinaryField(max_length=32)
     claimed_at = models.DateTimeField()
     purged_at = models.DateTimeField(null=True)
+    done_at = models.DateTimeField(null=True)
+    """When its job was done, noted as the job was purged: what a repeat is told then."""
+
+    objects = ProcessedKeyQuerySet.as_manager()
 
     class Meta:
         constraints = [

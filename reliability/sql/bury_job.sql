@@ -6,7 +6,8 @@
 --   attempt                           failed or lost
 --   error_type, message, traceback, fingerprint, started, worker
 --
--- -> id, or no row: the job moved on. Locks the job.
+-- -> id, or no row: the job moved on. Locks the job. A first failure is to be told to whoever
+--    asked for it.
 
 WITH buried AS (
     UPDATE reliability_job SET
@@ -34,5 +35,12 @@ written AS (
     SELECT tenant_id, id, round, starts, token, %(attempt)s, %(error_type)s, %(message)s,
            %(traceback)s, %(worker)s, %(started)s, clock_timestamp()
     FROM buried
+),
+told AS (
+    INSERT INTO reliability_notice (tenant_id, job_id, email, due_at)
+    SELECT buried.tenant_id, buried.id, asked_by, clock_timestamp()
+    FROM buried JOIN reliability_processedkey known ON known.id = buried.key_id
+    WHERE position('@' IN asked_by) > 0
+    ON CONFLICT (job_id) DO NOTHING
 )
 SELECT id FROM buried

@@ -4,8 +4,8 @@
 --   events, bodies              as in claim_events, each event with "fresh" added
 --   delivery                    jsonb object of the delivery's facts, or NULL for enqueue
 --
--- -> per event: n, verdict, the job's public id, state and result, and for an absorbed key the key
---    that claimed its operation
+-- -> per event: n, verdict, the job's public id, state and result, when it was done (also after its
+--    job was purged), and for an absorbed key the key that claimed its operation
 --
 -- Runs after claim_events in the same transaction. Bytes that are new to a known key are kept
 -- beside its first ones.
@@ -27,7 +27,8 @@ judged AS MATERIALIZED (
                      (asked.kind, asked.operation_class, asked.reference,
                       asked.amount_minor, asked.currency) THEN 'conflict'
                 ELSE 'duplicate' END AS verdict,
-           known.operation_class AS known_class, known.operation_reference AS known_reference
+           known.operation_class AS known_class, known.operation_reference AS known_reference,
+           known.done_at AS purged_done_at
     FROM asked
     JOIN reliability_processedkey known
       ON known.tenant_id = %(tenant_id)s AND known.source_id = %(source_id)s
@@ -69,7 +70,9 @@ other_bytes AS (
         SELECT FROM reliability_body same
         WHERE same.key_id = judged.key_id AND same.sha256 = sha256(judged.raw))
 )
-SELECT judged.n, judged.verdict, job.public_id AS job_id, job.state, job.result,
+SELECT judged.n, judged.verdict, job.public_id AS job_id, job.result,
+       CASE WHEN purged_done_at IS NULL THEN job.state ELSE 'done' END AS state,
+       coalesce(purged_done_at, CASE job.state WHEN 'done' THEN job.ended_at END) AS done_at,
        claimant.key AS claimant
 FROM judged
 LEFT JOIN reliability_job job ON job.key_id = judged.key_id

@@ -6,7 +6,8 @@
 --   error_type, message, traceback   empty where released
 --   started, worker
 --
--- -> id, or no row: the lease was lost. Locks the job.
+-- -> id, or no row: the lease was lost. Locks the job. A first failure is to be told to whoever
+--    asked for it.
 
 WITH returned AS (
     UPDATE reliability_job SET
@@ -14,7 +15,7 @@ WITH returned AS (
         run_at = clock_timestamp() + %(after)s,
         releases = releases + CASE WHEN %(released)s THEN 1 ELSE 0 END
     WHERE id = %(id)s AND token = %(token)s AND lease_expires_at IS NOT NULL
-    RETURNING id, tenant_id, round, starts, token, run_at
+    RETURNING id, tenant_id, key_id, round, starts, token, run_at
 ),
 written AS (
     INSERT INTO reliability_attempt
@@ -25,5 +26,12 @@ written AS (
            %(error_type)s, %(message)s, %(traceback)s, %(worker)s, %(started)s,
            clock_timestamp(), run_at
     FROM returned
+),
+told AS (
+    INSERT INTO reliability_notice (tenant_id, job_id, email, due_at)
+    SELECT returned.tenant_id, returned.id, asked_by, clock_timestamp()
+    FROM returned JOIN reliability_processedkey known ON known.id = returned.key_id
+    WHERE position('@' IN asked_by) > 0 AND NOT %(released)s
+    ON CONFLICT (job_id) DO NOTHING
 )
 SELECT id FROM returned

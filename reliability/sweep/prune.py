@@ -1,13 +1,16 @@
-"""Let go of what has had its time: old passes, and bodies of events that are long settled."""
+"""Let go of what has had its time: old passes, bodies of settled events, jobs done long ago."""
 
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from datetime import timedelta
+from typing import Any
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from reliability.conf import conf
 from reliability.models import Body, Job, Run
+from reliability.work.purge import purge_done
 
 RUNS_KEPT = timedelta(days=30)
 SETTLED = (Job.State.DONE, Job.State.DISCARDED, Job.State.RESOLVED)
@@ -17,30 +20,46 @@ SETTLED = (Job.State.DONE, Job.State.DISCARDED, Job.State.RESOLVED)
 class Pruned:
     runs: int
     bodies: int
+    jobs: int
 
 
 def prune(trigger: str) -> Pruned:
-    """Remove at most one batch of each and record the pass.
+    """Remove what is due, in batches, at most ``conf().prune_batches_max`` of each; record the pass.
 
     Bodies go after ``conf().body_retention``, never while a letter is open or a job unfinished;
-    the key, its operation and its fate stay as long as the source.
+    done jobs go after ``conf().retention``. The key, its operation and when it was done stay as
+    long as the source.
     """
     started_at = timezone.now()
-    limit = conf().sweep_batch_max
     runs = Run.objects.filter(ended_at__lt=started_at - RUNS_KEPT)
     bodies = Body.objects.filter(created_at__lt=started_at - conf().body_retention).filter(
         Q(key__job__state__in=SETTLED) | Q(key__absorbed=True)
     )
+    purge_before = started_at - conf().retention
     pruned = Pruned(
-        runs=Run.objects.filter(
-            pk__in=list(runs.values_list("pk", flat=True)[:limit])
-        ).delete()[0],
-        bodies=Body.objects.filter(
-            pk__in=list(bodies.values_list("pk", flat=True)[:limit])
-        ).delete()[0],
+        runs=_in_batches(lambda limit: _delete(runs, limit)),
+        bodies=_in_batches(lambda limit: _delete(bodies, limit)),
+        jobs=_in_batches(lambda limit: purge_done(purge_before, limit=limit)),
     )
     Run.objects.create(
         job="prune", trigger=trigger, started_at=started_at, ended_at=timezone.now(), ok=True,
         facts=asdict(pruned),
     )  # fmt: skip
     return pruned
+
+
+def _in_batches(remove: Callable[[int], int]) -> int:
+    """Repeat until a batch was not full; return how many rows went."""
+    gone, limit = 0, conf().sweep_batch_max
+    for _ in range(conf().prune_batches_max):
+        some = remove(limit)
+        gone += some
+        if some < limit:
+            break
+    return gone
+
+
+def _delete(rows: QuerySet[Any], limit: int) -> int:
+    some = list(rows.values_list("pk", flat=True)[:limit])
+    rows.model._default_manager.filter(pk__in=some).delete()  # noqa: SLF001 - documented
+    return len(some)

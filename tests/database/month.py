@@ -32,13 +32,19 @@ SELECT tenant_id, id, '{}', sha256('{}'), '{}', claimed_at FROM reliability_proc
 JOBS = """
 INSERT INTO reliability_job
     (tenant_id, source_id, key_id, kind, queue, state, run_at, created_at, crashes, starts,
-     lease_expires_at, not_after)
+     lease_expires_at, not_after, ended_at)
 SELECT tenant_id, source_id, id, kind, 'outside',
        CASE WHEN id %% 10 < 6 THEN 'done' WHEN id %% 10 < 9 THEN 'ready' ELSE 'running' END,
        claimed_at, claimed_at, (id %% 10 = 8)::int, 1,
        CASE WHEN id %% 10 = 9 THEN %(now)s END,
-       CASE WHEN id %% 10 = 7 THEN %(now)s + interval '100 years' END
+       CASE WHEN id %% 10 = 7 THEN %(now)s + interval '100 years' END,
+       CASE WHEN id %% 10 < 6 THEN claimed_at END
 FROM reliability_processedkey
+"""
+ATTEMPTS = """
+INSERT INTO reliability_attempt
+    (tenant_id, job_id, round, number, token, outcome, started_at, ended_at)
+SELECT tenant_id, id, 1, 1, 1, 'done', run_at, run_at FROM reliability_job WHERE state = 'done'
 """
 LINES = """
 INSERT INTO reliability_statementline
@@ -65,7 +71,7 @@ def a_month_of(source: Source) -> tuple[Statement, Report]:
                              "days": DAYS, "each_day": EACH_DAY}  # fmt: skip
     reports = [_report(source, NOW - timedelta(days=n)) for n in range(1, DAYS)]
     with connection.cursor() as cursor:
-        for text in (KEYS, OPERATIONS, BODIES, JOBS, LINES, VERDICTS):
+        for text in (KEYS, OPERATIONS, BODIES, JOBS, ATTEMPTS, LINES, VERDICTS):
             cursor.execute(text, given)
         cursor.execute("ANALYZE")
     newest = reports[0]
