@@ -203,6 +203,15 @@ def test_the_second_person_is_told_who_was_first(source: Source) -> None:
     assert the_one(source).status == "open"
 
 
+def test_a_page_from_before_the_newest_version_decides_nothing(source: Source) -> None:
+    report(source, Row("ch_1"))
+    stale = the_one(source)
+    report(source, Row("ch_1", "11.00"))
+    assert isinstance(ignore(stale, act(source)), Refusal)
+    assert isinstance(recover(stale, act(source)), Refusal)
+    assert (the_one(source).status, Job.objects.count()) == ("open", 0)
+
+
 def test_another_tenant_s_person_changes_nothing(source: Source) -> None:
     report(source, Row("ch_1"))
     stranger = Act(tenant=world.tenant("borealis"), actor="eve", reason="because")
