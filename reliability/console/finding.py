@@ -41,8 +41,8 @@ def find(request: OperatorRequest, text: str, *, source: str = "") -> Found:
     ids = set[int]()
     for rows, column in _lookups(request, text):
         ids.update(pk for pk in rows.values_list(column, flat=True)[:HITS_MAX] if pk)
-    keys = ProcessedKey.objects.filter(pk__in=ids).select_related("source", "job")
-    keys = for_tenant(request, keys)
+    named = ProcessedKey.objects.filter(pk__in=ids).select_related("source", "job")
+    keys = for_tenant(request, named)
     lines = StatementLine.objects.filter(reference=text).select_related("statement__source")
     lines = for_tenant(request, lines).order_by("-pk")
     if source:

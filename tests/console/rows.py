@@ -165,15 +165,15 @@ def report(of: Source, completeness: str, **more: Any) -> Report:
     """Return the current report of yesterday."""
     now = timezone.now()
     return Report.objects.create(
-        tenant=of.tenant, source=of, day=now.date() - timedelta(days=1), version=1,
+        tenant=of.tenant, source=of, day=now.date() - timedelta(days=1),
         completeness=completeness, starts_at=now, ends_at=now, inputs_sha256=bytes(32),
-        created_at=now, created_by="beat", **more,
+        created_at=now, created_by="beat", **{"version": 1} | more,
     )  # fmt: skip
 
 
 def discrepancy(of: Source, **more: Any) -> Discrepancy:
     """Return an open discrepancy: a charge of theirs that never arrived here."""
-    found = report(of, "complete")
+    found = report(of, "complete", version=2, current=False)
     return Discrepancy.objects.create(
         **{
             "tenant": of.tenant,

@@ -43,59 +43,61 @@ def _snapshot() -> tuple[list[Any], int]:
 
 
 @pytest.mark.parametrize("role", ROLES)
-@pytest.mark.parametrize(("route", "view"), GUARDED, ids=[route for route, _ in GUARDED])
-def test_a_role_without_the_permission_is_refused_and_changes_nothing(
-    route: str, view: Any, role: str
-) -> None:
+def test_a_role_without_the_permission_is_refused_and_changes_nothing(role: str) -> None:
     owner = rows.tenant()
     letter = rows.letter(rows.source(owner))
+    client = rows.signed_in(rows.member(owner, role))
     before = _snapshot()
-    allowed = view.needs == ANY_MEMBER or view.needs in ROLES[role]
-    statuses = dict(
-        _statuses(rows.signed_in(rows.member(owner, role)), route, letter.public_id)
-    )
-    if allowed:
-        assert 403 not in statuses.values()
-    else:
-        assert set(statuses.values()) <= {403, 405}
-        assert 403 in statuses.values()
-        assert _snapshot() == before
+    for route, view in GUARDED:
+        statuses = set(dict(_statuses(client, route, letter.public_id)).values())
+        if view.needs == ANY_MEMBER or view.needs in ROLES[role]:
+            assert 403 not in statuses, route
+        else:
+            assert statuses <= {403, 405}, route
+            assert 403 in statuses, route
+            assert _snapshot() == before, route
 
 
-@pytest.mark.parametrize(("route", "view"), GUARDED, ids=[route for route, _ in GUARDED])
-def test_a_stranger_is_sent_to_the_door(route: str, view: Any) -> None:
-    statuses = dict(_statuses(Client(), route, uuid.uuid4()))
-    assert set(statuses.values()) <= {302, 405}
+def test_a_stranger_is_sent_to_the_door() -> None:
+    client = Client()
+    for route, _ in GUARDED:
+        statuses = set(dict(_statuses(client, route, uuid.uuid4())).values())
+        assert statuses <= {302, 405}, route
+        assert 302 in statuses, route
 
 
 OBJECTS: dict[str, Callable[[Source], Any]] = {
     "dead-letters": rows.letter,
-    "redrives": rows.redrive,
     "discrepancies": rows.discrepancy,
-    "reports": lambda source: rows.report(source, "complete"),
+    "redrives": rows.redrive,
+    "reports": lambda source: rows.report(source, "absent"),
 }
 """What a route's id names; a new kind of object is added here, or its routes are not tried."""
 
 
-@pytest.mark.parametrize("method", ["get", "post"])
-@pytest.mark.parametrize(("route", "view"), OF_ONE, ids=[route for route, _ in OF_ONE])
-def test_another_tenants_object_does_not_exist(route: str, view: Any, method: str) -> None:
-    theirs = OBJECTS[route.partition("/")[0]](rows.source(rows.tenant("globex"), "adyen-eu"))
+def test_another_tenants_object_does_not_exist() -> None:
+    globex = rows.source(rows.tenant("globex"), "adyen-eu")
+    theirs = {noun: build(globex) for noun, build in OBJECTS.items()}
     client = rows.signed_in(rows.member(rows.tenant("acme"), "admin"))
     before = _snapshot()
-    answer = getattr(client, method)(
-        _address(route, theirs.public_id), {"version": 1, "reason": "why"}
-    )
-    assert answer.status_code in {404, 405}
-    assert b"adyen-eu" not in answer.content
+    for route, _ in OF_ONE:
+        address = _address(route, theirs[route.partition("/")[0]].public_id)
+        for answer in (
+            client.get(address),
+            client.post(address, {"version": 1, "reason": "x"}),
+        ):
+            assert answer.status_code in {404, 405}, route
+            assert b"adyen-eu" not in answer.content, route
     assert _snapshot() == before
 
 
-@pytest.mark.parametrize(("route", "view"), OF_ONE, ids=[route for route, _ in OF_ONE])
-def test_the_tenants_own_object_does_exist(route: str, view: Any) -> None:
-    ours = OBJECTS[route.partition("/")[0]](rows.source(rows.tenant("acme")))
-    client = rows.signed_in(rows.member(ours.tenant, "admin"))
-    assert 404 not in dict(_statuses(client, route, ours.public_id)).values()
+def test_the_tenants_own_object_does_exist() -> None:
+    acme = rows.source(rows.tenant("acme"))
+    ours = {noun: build(acme) for noun, build in OBJECTS.items()}
+    client = rows.signed_in(rows.member(acme.tenant, "admin"))
+    for route, _ in OF_ONE:
+        statuses = dict(_statuses(client, route, ours[route.partition("/")[0]].public_id))
+        assert 404 not in statuses.values(), route
 
 
 def test_every_route_refuses_the_other_method_or_takes_both_for_nothing() -> None:
