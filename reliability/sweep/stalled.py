@@ -10,6 +10,7 @@ from django.utils import timezone
 from reliability import dispatch, sql
 from reliability.conf import conf
 from reliability.models import Run
+from reliability.work.holds import free_unpaused
 from reliability.work.rescue import due_queues, expire, hold_and_free, lost, take_back
 
 logger = logging.getLogger(__name__)
@@ -34,7 +35,7 @@ def sweep(trigger: str) -> Swept:
 
     Each rule is one transaction of at most ``conf().sweep_batch_max`` rows that passes over what
     others hold: (a) expired leases, (b) windows that closed unstarted, (c) kinds unknown or known
-    again, (d) queues whose bell was lost.
+    again, paused or no longer, (d) queues whose bell was lost.
     """
     started_at = timezone.now()
     try:
@@ -56,6 +57,7 @@ def _pass() -> Swept:
         expired = expire(limit)
     with transaction.atomic(using=alias):
         freed = hold_and_free(limit)
+    freed += free_unpaused(limit)
     queues = rescue.queues | set(due_queues(since=conf().start_grace))
     for queue in queues:
         dispatch.ring(queue)
@@ -65,7 +67,7 @@ def _pass() -> Swept:
         expired=expired,
         freed=freed,
         rung=len(queues),
-        left=limit in {len(jobs), expired, freed},
+        left=len(jobs) == limit or expired == limit or freed >= limit,
     )
 
 

@@ -16,6 +16,7 @@ from reliability.handlers import Event, Kind, find
 from reliability.models import Job
 from reliability.work import attempt as attempts
 from reliability.work.attempt import attempt
+from reliability.work.holds import paused_kinds
 from reliability.work.lease import Leased, events
 from reliability.work.settle import Done, Failed, fail, finish, release
 
@@ -45,8 +46,8 @@ class _Batch:
 
 
 def prepare(leased: Sequence[Leased]) -> list[Ready]:
-    """Pair leased jobs with their handlers; what this process has no handler for is held."""
-    loaded = events(leased)
+    """Pair leased jobs with their handlers; what has none here, or is paused, is held."""
+    loaded, paused = events(leased), paused_kinds()
     ready = []
     for job in leased:
         kind = find(job.kind)
@@ -56,6 +57,8 @@ def prepare(leased: Sequence[Leased]) -> list[Ready]:
         event, own_job, unconfirmed = loaded[job.id]
         if unconfirmed:
             _hold(job, Job.Hold.UNCONFIRMED)
+        elif (job.tenant_id, job.kind) in paused:
+            _hold(job, Job.Hold.PAUSED)
         else:
             ready.append(Ready(job, kind, event, own_job))
     return ready
@@ -64,7 +67,8 @@ def prepare(leased: Sequence[Leased]) -> list[Ready]:
 def _hold(job: Leased, why: Job.Hold) -> None:
     """Put a job aside that may not run here.
 
-    The sweep frees it once its kind is known, the next drain once its provider confirmed it.
+    The sweep frees it once its kind is known or no longer paused, the next drain once its provider
+    confirmed it.
     """
     with transaction.atomic(using=sql.database().alias):
         if release(job):
