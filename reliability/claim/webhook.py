@@ -9,7 +9,6 @@ from http import HTTPStatus
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.core.exceptions import RequestDataTooBig
 from django.db import DatabaseError
 from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
 from django.utils import timezone
@@ -47,7 +46,7 @@ def _receive(request: HttpRequest, token: str) -> HttpResponse:
     entry = door(token)
     if entry is None:
         return _say(HTTPStatus.NOT_FOUND, "unknown endpoint")
-    body = _unreadable(request, entry) or _read(request, entry)
+    body = _unreadable(request, entry) or _read(request)
     return body if isinstance(body, HttpResponse) else _judge(request, entry, body)
 
 
@@ -66,16 +65,18 @@ def _unreadable(request: HttpRequest, entry: Door) -> HttpResponse | None:
     return None
 
 
-def _read(request: HttpRequest, entry: Door) -> bytes | HttpResponse:
-    """Read the raw bytes, before anything touches POST or FILES."""
+def _read(request: HttpRequest) -> bytes | HttpResponse:
+    """Read the raw bytes, before anything touches POST or FILES.
+
+    Not by ``request.body``: its limit is the whole project's, the source's is checked already.
+    """
+    length = int(request.headers["Content-Length"])
     try:
-        body = request.body
-    except RequestDataTooBig:
-        return _say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body too large")
+        body = request.read(length)
     except UnreadablePostError:
+        body = b""
+    if len(body) < length:
         return _say(HTTPStatus.BAD_REQUEST, "body ended early")
-    if len(body) > entry.body_bytes_max:
-        return _say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body too large")
     return body
 
 
