@@ -16,6 +16,7 @@ from django.utils import timezone
 from reliability import dispatch
 from reliability.alerts.deliver import deliver
 from reliability.alerts.evaluate import evaluate
+from reliability.alerts.notices import tell_askers
 from reliability.checks import refuse_to_start
 from reliability.claim.schedule import run_schedules
 from reliability.conf import conf
@@ -47,6 +48,7 @@ def tick_sweep() -> None:
 def tick_alerts() -> None:
     evaluate(Run.Trigger.BEAT)
     deliver()
+    tell_askers()
 
 
 @shared_task(name="reliability.tick_reconcile", ignore_result=True)

@@ -71,7 +71,7 @@ def deliver() -> Delivered:
 def send_test(email: str) -> None:
     """Send one mail that proves the way to an address works. Raises what the backend raises."""
     text = "A test: alerts of this deployment reach this address.\n"
-    _send(EmailMessage(subject="[Reliability] Test of the alert mails", body=text, to=[email]))
+    send(EmailMessage(subject="[Reliability] Test of the alert mails", body=text, to=[email]))
 
 
 @transaction.atomic
@@ -125,7 +125,7 @@ def _settle(claimed: Claimed) -> Outcome:
     if claimed.tries > conf().mail_tries_max:
         return _give_up(claimed, claimed.owed.error or "Every sender died while sending it.")
     try:
-        _send(compose(claimed.owed, waiting=claimed.waiting))
+        send(compose(claimed.owed, waiting=claimed.waiting))
     except (
         OSError,
         ValueError,
@@ -135,7 +135,8 @@ def _settle(claimed: Claimed) -> Outcome:
     return "sent"
 
 
-def _send(mail: EmailMessage) -> None:
+def send(mail: EmailMessage) -> None:
+    """Send one mail through Django's backend, within ``mail_timeout``. Raises what that raises."""
     limit = conf().mail_timeout.total_seconds()
     mail.connection = get_connection(timeout=settings.EMAIL_TIMEOUT or limit)
     mail.send()

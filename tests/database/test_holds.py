@@ -1,10 +1,12 @@
 """A paused kind waits, held, and goes on where it was; nothing is lost and nothing is spent."""
 
+import json
 from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Group
+from django.core.management import call_command
 from django.utils import timezone
 
 from reliability.handlers import Event
@@ -128,3 +130,17 @@ def test_a_held_job_is_not_due() -> None:
     world.job("mail", "m")
     pause("mail", act())
     assert take("local", limit=5) == []
+
+
+def test_the_command_pauses_and_ends_a_pause(capsys: pytest.CaptureFixture[str]) -> None:
+    world.job("mail", "m")
+    call_command("pause", "mail", "--tenant", "acme", "--reason", "maintenance", "--json")
+    assert json.loads(capsys.readouterr().out)["jobs_held"] == 1
+    assert KindPause.objects.get().reason == "maintenance"
+    call_command("pause", "mail", "--tenant", "acme", "--end", "--json")
+    assert json.loads(capsys.readouterr().out) == {
+        "kind": "mail",
+        "tenant": "acme",
+        "paused": False,
+        "jobs_freed": 1,
+    }
