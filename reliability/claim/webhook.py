@@ -156,6 +156,8 @@ def _acknowledge(entry: Door, fates: list[Fate]) -> HttpResponse:
     }
     if len(fates) == 1 and not new:
         answer |= {"state": fates[0].state, "already_applied_by": fates[0].claimant}
+        if fates[0].done_at:
+            answer["done_on"] = fates[0].done_at.date().isoformat()
     return JsonResponse(answer, status=entry.acknowledgement.status)
 
 

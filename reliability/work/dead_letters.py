@@ -55,11 +55,13 @@ class Moved:
     starts_at: datetime | None = None
 
 
-def requeue(seen: Sequence[Seen], act: Act, *, lane: int = Job.LANE_LIVE) -> Moved:
+def requeue(
+    seen: Sequence[Seen], act: Act, *, lane: int = Job.LANE_LIVE, name: str = "requeue"
+) -> Moved:
     """Give letters another round: same key, same operation, fresh attempts, in 10 s.
 
     At most ``conf().selection_max`` at a time. Refused one by one: letters that moved on, and
-    those whose downstream may have forgotten their key. One audit entry for the act.
+    those whose downstream may have forgotten their key. One audit entry, called ``name``.
     """
     _check(seen, act, reason=False)
     now = timezone.now()
@@ -76,7 +78,7 @@ def requeue(seen: Sequence[Seen], act: Act, *, lane: int = Job.LANE_LIVE) -> Mov
             round_crashes_alone=F("crashes_alone"), round_releases=F("releases"),
         )  # fmt: skip
         _close(moved, Status.REQUEUED, act, now)
-        _record(act, "requeue", moved)
+        _record(act, name, moved)
         for queue in {letter.job.queue for letter in moved}:
             dispatch.ring_on_commit(queue, using=sql.database().alias)
     return _told(letters, moved, refused, starts_at)
@@ -125,10 +127,12 @@ def resolve(seen: Sequence[Seen], act: Act) -> Moved:
 
 
 def restore(seen: Seen, act: Act) -> Moved:
-    """Take a discard back: the letter is open again."""
+    """Take a discard back: the letter is open again. Refused once its payload was purged."""
     _check([seen], act, reason=False)
     with transaction.atomic(using=sql.database().alias):
-        letters = list(_lock([seen], act).filter(status=Status.DISCARDED))
+        letters = list(
+            _lock([seen], act).filter(status=Status.DISCARDED, job__key__bodies__first=True)
+        )
         moved = _move(letters, [seen], from_state=Job.State.DISCARDED, to_state=Job.State.DEAD)
         _reopen(moved)
         _record(act, "restore", moved)

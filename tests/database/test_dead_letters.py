@@ -129,6 +129,16 @@ def test_a_discard_needs_a_reason_keeps_the_key_and_can_be_restored() -> None:
     assert acts() == ["discard", "restore"]
 
 
+def test_a_discarded_letter_whose_payload_was_purged_cannot_be_restored() -> None:
+    one = letter()
+    discard([seen(one)], act("test traffic"))
+    one.job.key.bodies.all().delete()
+    one.refresh_from_db()
+    one.job.refresh_from_db()
+    assert restore(seen(one), act()).letter_ids == []
+    assert Job.objects.get(pk=one.job_id).state == "discarded"
+
+
 def test_discard_and_requeue_of_one_letter_have_one_winner() -> None:
     one = letter()
     discard([seen(one)], act("noise"))

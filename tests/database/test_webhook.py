@@ -30,6 +30,7 @@ from reliability.models import (
     Source,
     SourceSecret,
 )
+from reliability.work.drain import drain
 from tests.database import world
 
 pytestmark = pytest.mark.django_db
@@ -97,6 +98,11 @@ def test_a_redelivery_is_answered_duplicate_and_leaves_a_delivery_and_a_receipt(
     assert (answer.status_code, json.loads(answer.content)["status"]) == (200, "duplicate")
     assert (Delivery.objects.count(), Job.objects.count()) == (2, 1)
     assert Receipt.objects.filter(verdict="duplicate").count() == 1
+    drain("local")
+    done_at = Job.objects.get().ended_at
+    assert done_at is not None
+    again = json.loads(deliver(source, charge()).content)
+    assert (again["state"], again["done_on"]) == ("done", done_at.date().isoformat())
 
 
 @pytest.mark.parametrize("path", ["/", ""])
