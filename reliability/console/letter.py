@@ -14,6 +14,7 @@ from reliability.models import (
     Attempt,
     AuditEntry,
     Body,
+    BodyEdit,
     DeadLetter,
     Discrepancy,
     Job,
@@ -44,6 +45,7 @@ class File:
     preflight: list[str]
     moments: list[Moment]
     payload: Shown | None
+    edits: list[BodyEdit]
     brought: list[Brought]
     acts: list[AuditEntry]
     handling: Handling
@@ -68,6 +70,7 @@ def file_of(letter: DeadLetter, *, now: datetime, redacted: bool) -> File:
         preflight=list(_preflight(letter, declared, now)),
         moments=story_of_work(job)[::-1],
         payload=shown(bytes(body.raw), redacted=redacted) if body else None,
+        edits=list(BodyEdit.objects.filter(body__key=job.key_id).order_by("number")),
         brought=_brought(letter),
         acts=list(acts_on([letter]).order_by("-number")[:EACH_MAX]),
         handling=declared,

@@ -200,6 +200,8 @@ class BodyEdit(models.Model):
     """Version 1 is the body as received; the first edit is version 2."""
     changed: models.JSONField[list[str], list[str]] = models.JSONField(default=list)
     """JSON pointers of the fields that differ from the version before."""
+    key_before = models.TextField(default="", blank=True)
+    """The downstream key until then, where the edit began a new generation of it."""
     actor = models.TextField()
     user_id = models.BigIntegerField(null=True)
     reason = models.TextField()

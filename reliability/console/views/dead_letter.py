@@ -26,8 +26,8 @@ REVEAL = timedelta(minutes=10)
 @page(needs="view_deadletter")
 def detail(request: OperatorRequest, public_id: str) -> HttpResponse:
     """Show everything known of one letter."""
-    letter = _letter(request, public_id)
-    file = file_of(letter, now=request.now, redacted=not _revealed(request, letter))
+    letter = letter_of(request, public_id)
+    file = file_of(letter, now=request.now, redacted=not revealed(request, letter))
     return show(request, "dead_letters/detail.html", {"letter": letter, "file": file})
 
 
@@ -74,7 +74,7 @@ def restore(request: OperatorRequest, public_id: str) -> HttpResponse:
 @act(needs="view_payload")
 def reveal(request: OperatorRequest, public_id: str) -> HttpResponse:
     """Show the whole payload to this person for ten minutes; the reason goes on record."""
-    letter, asked = _letter(request, public_id), act_of(request)
+    letter, asked = letter_of(request, public_id), act_of(request)
     if not asked.reason:
         raise NotUnderstood("Showing a payload needs a reason.")
     with transaction.atomic(using=sql.database().alias):
@@ -94,19 +94,21 @@ def _decide(
     verb: Callable[[Seen, Act], Moved],
     refused: str,
 ) -> HttpResponse:
-    letter = _letter(request, public_id)
+    letter = letter_of(request, public_id)
     moved = verb(Seen(letter.pk, version_seen(request)), act_of(request))
     for refusal in moved.refused:
         messages.error(request, f"{refused}: {refusal.why}. Nothing has changed.")
     return redirect("console:dead_letter", letter.public_id)
 
 
-def _letter(request: OperatorRequest, public_id: str) -> DeadLetter:
+def letter_of(request: OperatorRequest, public_id: str) -> DeadLetter:
+    """Return the tenant's letter with what its page needs."""
     letters = DeadLetter.objects.select_related("source", "job__key__source", "job__source")
     return owned(request, letters, public_id=public_id)
 
 
-def _revealed(request: OperatorRequest, letter: DeadLetter) -> bool:
+def revealed(request: OperatorRequest, letter: DeadLetter) -> bool:
+    """Tell whether this person may see the payload whole right now."""
     if "view_payload" not in request.member.may:
         return False
     kept: dict[str, str] = request.session.get(REVEALED, {})
