@@ -33,6 +33,7 @@ from reliability.handlers import (
 from reliability.policy import BACKGROUND, USER_FACING, Backoff, RunOnce
 
 if TYPE_CHECKING:
+    from reliability.adoption import celery_task
     from reliability.claim.enqueue import enqueue, enqueue_many
     from reliability.claim.schedule import Subject, schedule
     from reliability.inline import once
@@ -63,6 +64,7 @@ __all__ = [
     "TryAgain",
     "UniqueConstraint",
     "Week",
+    "celery_task",
     "enqueue",
     "enqueue_many",
     "handler",
@@ -73,6 +75,7 @@ __all__ = [
 
 
 _LAZY = {
+    "celery_task": "reliability.adoption",
     "enqueue": "reliability.claim.enqueue",
     "enqueue_many": "reliability.claim.enqueue",
     "once": "reliability.inline",
