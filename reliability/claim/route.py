@@ -13,7 +13,12 @@ from reliability.conf import conf
 from reliability.handlers import MappedOperation, find
 from reliability.models import Job
 
-KEPT_HEADERS = frozenset({"content-type", "user-agent", "x-github-event", "x-github-delivery"})
+KEPT_HEADERS = frozenset(
+    {
+        *("content-type", "user-agent", "x-github-event", "x-github-delivery"),
+        *("x-shopify-topic", "x-shopify-shop-domain"),
+    }
+)
 HEADER_BYTES_MAX = 500
 
 
@@ -57,7 +62,7 @@ def _event(
     entry: Door, identity: Identity, whole: bytes, headers: dict[str, str], now: datetime
 ) -> Asked:
     body = whole if identity.payload is None else identity.payload
-    routed = entry.source.routes.get(identity.event_type)
+    routed = entry.source.routes.get(identity.event_type) or _forwarded(entry)
     kind = routed or f"{entry.scheme.name}.{identity.event_type}".rstrip(".")
     declared = find(kind)
     buried: tuple[Outcome, str] | None = None
@@ -81,6 +86,11 @@ def _event(
         unconfirmed=not entry.scheme.body_is_bound,
         buried=buried,
     )
+
+
+def _forwarded(entry: Door) -> str | None:
+    """Return the kind of the built-in handler where the source has a destination."""
+    return "forward" if entry.source.destination_id else None
 
 
 def _unwanted(

@@ -2,6 +2,7 @@
 --
 --   queue, limit, worker
 --   lease      interval; by the database's clock, so that skewed workers do not matter
+--   without    bigint[]: sources nothing may be started for now
 --   windows    jsonb: kind -> seconds its downstream remembers a key, where it forgets
 --
 -- -> Leased: one row per job, in the order they became due
@@ -25,6 +26,7 @@ WITH leased AS (
         WHERE state = 'ready' AND held = '' AND crashes = round_crashes
           AND queue = %(queue)s AND run_at <= clock_timestamp()
           AND (not_after IS NULL OR not_after > clock_timestamp())
+          AND NOT source_id = ANY(%(without)s::bigint[])
         ORDER BY lane, run_at, id
         LIMIT %(limit)s
         FOR UPDATE SKIP LOCKED))

@@ -3,7 +3,7 @@
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
 from functools import cache
 from typing import Any
@@ -15,6 +15,7 @@ from reliability import sql
 from reliability.conf import conf
 from reliability.handlers import DownstreamKey, Event, kinds
 from reliability.models import Job
+from reliability.work.destinations import barred
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,13 +81,21 @@ def worker() -> str:
 
 def take(queue: str, *, limit: int) -> list[Leased]:
     """Lease up to ``limit`` due jobs, in a transaction of its own; ``[]`` when there are none."""
-    return sql.rows("claim_jobs", Leased, limit=limit, **_terms(queue))
+    without = barred() if queue == "outside" else []
+    return sql.rows("claim_jobs", Leased, limit=limit, without=without, **_terms(queue))
 
 
 def take_alone(queue: str) -> Leased | None:
     """Lease one job whose worker was lost before, to run with no neighbours."""
     found = sql.rows("claim_job_alone", Leased, **_terms(queue))
     return found[0] if found else None
+
+
+def held(job: Job) -> Leased:
+    """Describe the last start of a job as it was leased, for a report that comes from outside."""
+    names = [field.name for field in fields(Leased)]
+    facts = {name: getattr(job, name) for name in names}
+    return Leased(**facts)
 
 
 def take_inline(public_id: UUID) -> Leased | None:

@@ -14,9 +14,19 @@ from reliability.conf import conf
 from reliability.work import attempt as attempts
 from reliability.work.attempt import attempt
 from reliability.work.batch import Ready, has_time, prepare, run_one
+from reliability.work.destinations import DEFERRED
 from reliability.work.effects import Effects, open_transactions
 from reliability.work.lease import take
-from reliability.work.settle import Done, Failed, fail, finish, finish_late, release
+from reliability.work.settle import (
+    Deferred,
+    Done,
+    Failed,
+    defer,
+    fail,
+    finish,
+    finish_late,
+    release,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -103,6 +113,9 @@ def run_outside_one(waiting: Ready) -> None:
 
 def _settle(waiting: Ready, verdict: Done | Failed, *, in_doubt: bool) -> None:
     match verdict:
+        case Done(result=Deferred() as deferred):
+            if not defer(waiting.job, deferred, DEFERRED):
+                logger.info("completed_before_it_was_deferred", extra={"job": waiting.job.id})
         case Done():
             if not finish([verdict]) and not finish_late(verdict):
                 logger.warning("result_came_too_late", extra={"job": waiting.job.id})

@@ -33,6 +33,13 @@ class Done:
 
 
 @dataclass(frozen=True)
+class Deferred:
+    """A handler's result: the effect will be reported by ``complete`` within this time."""
+
+    within: timedelta
+
+
+@dataclass(frozen=True)
 class Failed:
     job: Leased
     kind: Kind
@@ -55,6 +62,15 @@ def finish(done: Sequence[Done]) -> set[int]:
         worker=worker(),
     )
     return {row.id for row in finished}
+
+
+def defer(job: Leased, deferred: Deferred, mark: str) -> bool:
+    """Leave a job running until its completion is reported; ``False``: the lease was lost."""
+    return bool(
+        sql.rows(
+            "defer_job", JobId, id=job.id, token=job.token, after=deferred.within, worker=mark
+        )
+    )
 
 
 def finish_late(done: Done) -> bool:

@@ -34,6 +34,7 @@ PLANS: dict[str, set[str]] = {
     "compare_day": {"operations_of_a_day"},
     "confirm_effect": {"one_mark_per_effect"},
     "count_refusals": {"one_counter_per_reason_and_hour"},
+    "defer_job": JOB,
     "expire_jobs": {"jobs_that_expire"},
     "extend_lease": JOB,
     "finish_jobs": JOB,
@@ -80,7 +81,7 @@ def samples(report: Report) -> dict[str, Any]:
         "round": 1,
         "scope": json.dumps([charges]), "source_id": report.source_id, "started": NOW,
         "starts": NOW - DAY, "statement_id": report.statement_id, "tenant_id": report.tenant_id,
-        "token": 1, "tokens": [1, 2, 3], "traceback": "", "windows": Jsonb({}),
+        "token": 1, "tokens": [1, 2, 3], "traceback": "", "windows": Jsonb({}), "without": [],
         "withheld": False, "worker": "here", "zone": "Europe/London",
     }  # fmt: skip
 

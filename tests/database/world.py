@@ -17,7 +17,7 @@ from reliability.models import Job, Source, SourceSecret, Tenant
 from reliability.policy import Policy
 from reliability.work.batch import prepare, run_batch
 from reliability.work.confirm import confirm_due
-from reliability.work.lease import take
+from reliability.work.lease import Leased, take
 from reliability.work.outside import run_outside_one
 
 SECRET = "whsec_bWFkZSBmb3IgdGVzdHMgb25seSE="
@@ -77,6 +77,15 @@ def work_outside() -> None:
     while ready := prepare(take("outside", limit=10)):
         for one in ready:
             run_outside_one(one)
+
+
+def take_outside(limit: int) -> list[Leased]:
+    return take("outside", limit=limit)
+
+
+def work_one_outside() -> None:
+    for one in prepare(take_outside(1)):
+        run_outside_one(one)
 
 
 def work_local() -> None:
