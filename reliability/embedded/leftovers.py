@@ -9,15 +9,21 @@ from reliability.embedded.state import read_state
 
 
 def end_leftovers(folder: Path) -> None:
-    """End every process the folder's files name, if it still is that process.
+    """End every process the folder's files name, if it still is that process."""
+    end_stack(folder)
+    processes = dict(read_state(folder).processes)
+    processes.pop("supervisor", None)
+    end(processes.values(), signal.SIGINT, signal.SIGQUIT, seconds=4)
+
+
+def end_stack(folder: Path) -> None:
+    """End the folder's supervisor and what it supervised, not the servers.
 
     The supervisor goes first and at once, or it would restart what we end.
     """
-    processes = dict(read_state(folder).processes)
-    if supervisor := processes.pop("supervisor", None):
+    if supervisor := read_state(folder).processes.get("supervisor"):
         end([supervisor])
     end(_supervised(folder), signal.SIGTERM, seconds=2)
-    end(processes.values(), signal.SIGINT, signal.SIGQUIT, seconds=4)
 
 
 def _supervised(folder: Path) -> list[Process]:

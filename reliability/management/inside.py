@@ -4,10 +4,11 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import FrameType
 
+from reliability.embedded.leftovers import end_stack
 from reliability.embedded.stack import ROOT
 
 HANDLERS = "reliability.proof.handlers"
@@ -37,17 +38,18 @@ def environment(folder: Path) -> dict[str, str]:
 def run_inside(
     arguments: Sequence[str],
     *,
-    environment: Mapping[str, str],
+    folder: Path,
     each_second: Callable[[], None] = lambda: None,
 ) -> int:
-    """Run `manage.py` with these arguments, pass signals on, and return its exit code.
+    """Run `manage.py` over the folder's servers, pass signals on, and return its exit code.
 
-    It leads a session of its own, so that Ctrl-C reaches it once: from us.
+    It leads a session of its own, so that Ctrl-C reaches it once: from us. Whatever of its stack
+    outlives it is ended.
     """
     process = subprocess.Popen(  # noqa: S603 - ourselves
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
-        env=dict(environment),
+        env=environment(folder),
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )
@@ -71,3 +73,4 @@ def run_inside(
         if process.poll() is None:
             process.terminate()
             process.wait(END_SECONDS)
+        end_stack(folder)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from reliability.embedded.servers import throwaway
-from reliability.management.inside import environment, run_inside
+from reliability.management.inside import run_inside
 from reliability.management.progress import say
 from reliability.management.trial import Terms, yesterday
 from reliability.proof.verdict import Check, checks, figures, same_state
@@ -143,7 +143,7 @@ def _play(terms: Terms, *, logs: Path | None) -> Facts:
             f"--kills={terms.kills}",
             *([] if terms.key_check else ["--no-key-check"]),
         ]
-        code = run_inside(arguments, environment=environment(addresses.folder))
+        code = run_inside(arguments, folder=addresses.folder)
         if logs:
             shutil.copytree(addresses.folder / "log", logs, dirs_exist_ok=True)
         if code or not found.exists():

@@ -3,17 +3,20 @@
 import io
 import json
 import os
+import signal
+import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
 
 from django.core.management import call_command
 
 from reliability.embedded.deployment import prepare
-from reliability.embedded.processes import children
+from reliability.embedded.processes import children, identify
 from reliability.embedded.stack import Stack
 from reliability.models import Source
 from reliability.proof.cast import SOURCES, StorySource
@@ -35,10 +38,14 @@ class Stage:
     sender: Sender
 
     def groups(self) -> list[Group]:
-        """Return the worker groups that are up, with the pool each has now."""
+        """Return the worker groups that are up, with the pool each has now, zombies left out."""
         up = [each for each in self.stack.processes() if each.state == "RUNNING"]
         return [
-            Group(name=each.name, parent=each.pid, pool=tuple(children(each.pid)))
+            Group(
+                name=each.name,
+                parent=each.pid,
+                pool=tuple(pid for pid in children(each.pid) if identify(pid)),
+            )
             for each in up
             if each.name.startswith("jobs-")
         ]
@@ -57,6 +64,8 @@ class Wishes:
 @contextmanager
 def stage(folder: Path, wishes: Wishes) -> Iterator[Stage]:
     """Start the sink, migrate, cast the sources and start web, two worker groups, ticks and beat."""
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _leave)
     with ExitStack() as held:
         sink = Sink(
             folder / "sink",
@@ -73,6 +82,11 @@ def stage(folder: Path, wishes: Wishes) -> Iterator[Stage]:
         stack.start()
         sender = Sender(stack.port, addresses)
         yield Stage(folder=folder, sink=sink, stack=stack, sender=sender)
+
+
+def _leave(number: int, _frame: FrameType | None) -> None:
+    """Undo everything on the way out, as Ctrl-C would."""
+    sys.exit(128 + number)
 
 
 def cast_sources() -> dict[str, Address]:
@@ -100,8 +114,9 @@ def _cast(source: StorySource) -> Address:
 
 
 def ask(command: str, *arguments: str) -> Mapping[str, Any]:
-    """Run a command of ours in this process and read the JSON it prints."""
+    """Run a command of ours in this process and read the JSON it prints, whatever its exit code."""
     out = io.StringIO()
-    call_command(command, *arguments, "--json", stdout=out)
+    with suppress(SystemExit):
+        call_command(command, *arguments, "--json", stdout=out)
     facts: Mapping[str, Any] = json.loads(out.getvalue())
     return facts

@@ -17,7 +17,9 @@ from reliability.proof.settle import settle
 from reliability.proof.story import Story, Troubles
 
 SETTLE_SECONDS = 120
-LATENCY_MS = 40.0
+LATENCY_MS = 5.0
+ANSWER_LATENCY_MS = 120.0
+"""Long enough that kills come between an effect and the answer that tells of it."""
 Facts = dict[str, Any]
 
 
@@ -56,6 +58,7 @@ def run_trial(folder: Path, terms: Terms) -> Facts:
     wishes = Wishes(seed=terms.seed, latency_ms=LATENCY_MS, key_check=terms.key_check)
     with stage(folder, wishes) as played:
         played.sink.control(outage=True, outage_paths=[OUTAGE_PATH])
+        played.sink.control(answer_latency_ms=ANSWER_LATENCY_MS)
         return _replays(played, story, terms, kills)
 
 

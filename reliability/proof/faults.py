@@ -22,6 +22,10 @@ FIRST_REPLAY_PER_HUNDRED = 70
 LAND_SECONDS = 0.15
 """What was under way at the sink and in the database has ended by then."""
 FIND_SECONDS = 20.0
+BUSY_SECONDS = 3.0
+MOMENT_SECONDS = 0.25
+"""About a job's life at the sink's latency: a kill comes at a random moment of it."""
+LOOK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,6 +35,8 @@ class Kill:
     replay: int
     after: int
     whole_group: bool
+    busy: bool = False
+    """Wait a little for a moment at which the target has running jobs."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +72,7 @@ def plan(seed: int, *, kills: int, replays: int, deliveries: int) -> list[Kill]:
             else lots.randrange(replays),
             after=lots.randint(1, deliveries),
             whole_group=lots.randrange(100) < GROUPS_PER_HUNDRED,
+            busy=True,
         )
         for _ in range(kills)
     ]
@@ -120,12 +127,13 @@ class Killer:
         return self._answered >= kill.after
 
     def _carry_out(self, kill: Kill) -> None:
-        groups = self._find()
+        groups = self._find(busy=kill.busy)
         if not groups:
             self.log.append(Killed(kill=kill, target="no group was up", pids=()))
             return
+        time.sleep(self._lots.uniform(0, MOMENT_SECONDS))
         group = self._lots.choice(groups)
-        child = self._lots.choice(group.pool)
+        child = self._lots.choice(_busy(group.pool) or group.pool)
         if kill.whole_group:
             os.killpg(group.parent, signal.SIGKILL)
         else:
@@ -136,13 +144,16 @@ class Killer:
         hit = [self._told(job) for job in _running_in(pids)]
         self.log.append(Killed(kill=kill, target=target, pids=pids, hit=hit))
 
-    def _find(self) -> list[Group]:
-        until = time.monotonic() + FIND_SECONDS
-        while not (found := [group for group in self._groups() if group.pool]):
-            if time.monotonic() > until:
-                return []
-            time.sleep(0.2)
-        return found
+    def _find(self, *, busy: bool) -> list[Group]:
+        """Return the groups that are up: the busy ones where wanted and there are any in time."""
+        began = time.monotonic()
+        while (waited := time.monotonic() - began) < FIND_SECONDS:
+            up = [group for group in self._groups() if group.pool]
+            found = [group for group in up if _busy(group.pool)] if busy else up
+            if found or (up and waited > BUSY_SECONDS):
+                return found or up
+            time.sleep(LOOK_SECONDS)
+        return []
 
     def _told(self, job: Job) -> dict[str, str]:
         """Say where the job was: the sink knows whether its effect had happened."""
@@ -154,6 +165,12 @@ class Killer:
         else:
             where = "before its effect"
         return {"kind": job.kind, "key": job.key.key, "where": where}
+
+
+def _busy(pids: Sequence[int]) -> list[int]:
+    """Return those of the processes that have running jobs."""
+    workers = {job.worker.split(":")[1] for job in _running_in(pids)}
+    return [pid for pid in pids if str(pid) in workers]
 
 
 def _running_in(pids: Sequence[int]) -> list[Job]:

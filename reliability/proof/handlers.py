@@ -11,15 +11,15 @@ from typing import Any
 from django.core.mail import EmailMessage
 
 from reliability import Backoff, Event, LocalTransaction, ProviderHeader, RunOnce, handler
-from reliability.claim.accept import enqueue
+from reliability.claim.enqueue import enqueue
 from reliability.handlers import Handle
 from reliability.models import Tenant
 from reliability.proof import provider_line
 from reliability.proof.cast import KINDS, Effect, StoryKind
 from reliability.proof.invention import FAILING_CUSTOMER
+from reliability.proof.mails import FOLLOW_UP, STORY_HEADER, message_id
 
 SOON = Backoff(first=timedelta(milliseconds=100), cap=timedelta(seconds=1), attempts=5)
-FOLLOW_UP = "story.follow_up"
 DESK = "desk@example.com"
 
 
@@ -93,13 +93,8 @@ def mail_follow_up(event: Event) -> None:
 
 def send(event: Event, subject: str, words: str, *, to: str) -> None:
     """Send one mail under an id that every attempt at it would bear."""
-    headers = {"Message-ID": message_id(event.downstream_key("mail")), "X-Story": event.kind}
+    headers = {"Message-ID": message_id(event.downstream_key), STORY_HEADER: event.kind}
     EmailMessage(subject, words, "story@example.com", [to], headers=headers).send()
-
-
-def message_id(name: str) -> str:
-    """Return the Message-ID of the mail sent under this name."""
-    return f"<{name}@story.example.com>"
 
 
 def _handle(kind: StoryKind) -> Handle:

@@ -9,11 +9,11 @@ from django.db.models import Count
 
 from reliability.models import DeadLetter, Job, Operation, ProcessedKey, Receipt, Run
 from reliability.proof.cast import Fate
+from reliability.proof.mails import STORY_HEADER
 from reliability.proof.post import Answered
 from reliability.proof.sink_process import Sink
 
 Facts = dict[str, Any]
-STORY_HEADER = "X-Story"
 SHOWN_MAX = 20
 
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from reliability.handlers import DownstreamKey
 from reliability.models import DeadLetter, Job
 from reliability.proof.cast import KINDS, Effect
-from reliability.proof.handlers import FOLLOW_UP, message_id
+from reliability.proof.mails import FOLLOW_UP, message_id
 from reliability.proof.sink_process import Sink
 from reliability.work.dead_letters import Act, Seen, requeue, resolve
 
@@ -88,5 +88,5 @@ def _applied(job: Job, sink: Sink, mailed: set[str]) -> bool:
     key = DownstreamKey(job.key.downstream_key)
     kind = KINDS.get(job.kind)
     if job.kind == FOLLOW_UP or (kind and kind.effect is Effect.MAIL):
-        return message_id(key("mail")) in mailed
+        return message_id(key) in mailed
     return bool(kind and kind.effect is Effect.HTTP and sink.effects_under(key) != 0)

@@ -21,6 +21,7 @@ class Behaviour:
     fail_rate: float = 0.0
     time_out_after_accepting: float = 0.0  # a rate: it takes effect, then the line goes dead
     latency_ms: float = 0.0
+    answer_latency_ms: float = 0.0  # between the effect and the answer that tells of it
     key_check: bool = True
     window_seconds: float = 24 * 3600.0
     declined_customers: Sequence[str] = ()

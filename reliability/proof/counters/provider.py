@@ -76,7 +76,9 @@ class ProviderDoor(BaseHTTPRequestHandler):
         if isinstance(begun, Answer):
             return begun
         time.sleep(ledger.behaviour.latency_ms / 1000)
-        return ledger.finish(begun)
+        answer = ledger.finish(begun)
+        time.sleep(ledger.behaviour.answer_latency_ms / 1000)
+        return answer
 
     def _control(self, wishes: Facts) -> Answer:
         ledger = self.server.ledger
