@@ -115,11 +115,6 @@ def _preflight(letter: DeadLetter, declared: Handling, now: datetime) -> Iterato
         yield f"Window closes in {span(closes_at - now)}."
     else:
         yield f"Window closed {span(now - closes_at)} ago: downstream may have forgotten the key."
-    yield (
-        "Whether it was applied is asked again when a closed window makes it matter."
-        if declared.verifies
-        else "Whether it was applied: cannot tell, this kind declares no way to ask."
-    )
 
 
 def _brought(letter: DeadLetter) -> list[Brought]:
