@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
 from reliability.console.access import OperatorRequest, for_tenant
 from reliability.models import (
@@ -68,6 +68,8 @@ def _lookups(request: OperatorRequest, text: str) -> Iterator[tuple["QuerySet[An
         return for_tenant(request, rows).filter(**names)
 
     yield mine(ProcessedKey.objects.all(), key=text), "pk"
+    downstream = ProcessedKey.objects.exclude(downstream_key=F("key"))
+    yield mine(downstream, downstream_key=text), "pk"
     yield mine(Operation.objects.all(), reference=text), "key"
     if number := NUMBER.match(text):
         yield mine(DeadLetter.objects.all(), pk=int(number[1])), "job__key"

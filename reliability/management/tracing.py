@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from django.db.models import Q, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from reliability.management.printing import amount
 from reliability.models import (
@@ -59,6 +59,8 @@ def claims_of(text: str, tenant: Tenant | None) -> list[ProcessedKey]:
 
 def _lookups(text: str, scope: Q) -> Iterator[tuple["QuerySet[Any]", str]]:
     yield ProcessedKey.objects.filter(scope, key=text), "pk"
+    downstream = ProcessedKey.objects.exclude(downstream_key=F("key"))
+    yield downstream.filter(scope, downstream_key=text), "pk"
     yield Operation.objects.filter(scope, reference=text), "key"
     if number := NUMBER.fullmatch(text):
         yield DeadLetter.objects.filter(scope, pk=int(number[1])), "job__key"

@@ -7,8 +7,9 @@ from typing import Any
 
 from django.apps import apps
 from django.contrib.postgres.functions import RandomUUID
+from django.contrib.postgres.indexes import BrinIndex
 from django.db import models
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, F, OuterRef, Q
 
 from reliability.models import columns
 
@@ -69,6 +70,11 @@ class ProcessedKey(models.Model):
         ]
         indexes = [
             models.Index(fields=["key"], name="key_anywhere"),
+            models.Index(
+                fields=["downstream_key"],
+                name="downstream_key_anywhere",
+                condition=~Q(downstream_key=F("key")),
+            ),
             models.Index(
                 fields=["source", "operation_class", "operation_reference"],
                 name="keys_of_an_operation",
@@ -191,6 +197,9 @@ class Receipt(models.Model):
     )
     """For a conflict: what this delivery claimed, where the first claim differs."""
     at = models.DateTimeField()
+
+    class Meta:
+        indexes = [BrinIndex(fields=["at"], name="receipts_by_time")]
 
 
 class Refusal(models.Model):

@@ -250,7 +250,12 @@ class Verdict(models.Model):
 
     class Meta:
         indexes = [
-            models.Index(fields=["report", "verdict", "id"], name="verdicts_of_a_report")
+            models.Index(fields=["report", "verdict", "id"], name="verdicts_of_a_report"),
+            models.Index(
+                fields=["operation"],
+                name="verdicts_of_an_operation",
+                condition=Q(operation__isnull=False),
+            ),
         ]
         constraints = [
             models.CheckConstraint(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.conf import settings
+from django.contrib.postgres.indexes import GinIndex
 from django.db import connection, models, transaction
 from django.db.models import Q
 from django.utils import timezone
@@ -237,7 +238,10 @@ class AuditEntry(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["tenant", "number"], name="one_audit_chain"),
         ]
-        indexes = [models.Index(fields=["about", "about_id"], name="audit_of_a_thing")]
+        indexes = [
+            models.Index(fields=["about", "about_id"], name="audit_of_a_thing"),
+            GinIndex(fields=["facts"], name="audit_of_a_member", opclasses=["jsonb_path_ops"]),
+        ]
 
     def __str__(self) -> str:
         return f"{self.actor} {self.act} {self.about} {self.about_id}"

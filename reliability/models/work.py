@@ -108,7 +108,14 @@ class Job(models.Model):
                 name="jobs_to_start_alone",
                 condition=Q(state="ready", held="", crashes__gt=F("round_crashes")),
             ),
-            models.Index(fields=["run_at"], name="jobs_waiting", condition=Q(state="ready")),
+            models.Index(
+                fields=["queue", "run_at"],
+                name="jobs_waiting",
+                condition=Q(state="ready", held=""),
+            ),
+            models.Index(
+                fields=["kind"], name="jobs_held", condition=Q(state="ready") & ~Q(held="")
+            ),
             models.Index(
                 fields=["run_at"],
                 name="jobs_to_confirm",
@@ -226,6 +233,11 @@ class DeadLetter(models.Model):
                 condition=Q(status="open"),
             ),
             models.Index(fields=["tenant", "-buried_at", "-id"], name="letters_newest"),
+            models.Index(
+                fields=["tenant", "closed_at"],
+                name="letters_closed",
+                condition=Q(closed_at__isnull=False),
+            ),
             models.Index(
                 fields=["tenant", "fingerprint"],
                 name="letters_open_by_cause",
