@@ -10,7 +10,7 @@ from http import HTTPStatus
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError
-from django.http import HttpRequest, HttpResponse, JsonResponse, UnreadablePostError
+from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
@@ -18,6 +18,7 @@ from reliability.claim import refusals
 from reliability.claim.accept import Asked, Delivered, Fate, claim
 from reliability.claim.certificates import trust
 from reliability.claim.door import Door, door
+from reliability.claim.raw import Unread, read_body
 from reliability.claim.route import route
 from reliability.claim.signatures import Refused, Verified, identities, verify
 from reliability.errors import TryAgain
@@ -26,7 +27,6 @@ from reliability.models import Receipt
 logger = logging.getLogger(__name__)
 
 TRIES = 3
-LENGTH_DIGITS_MAX = 12
 
 
 @csrf_exempt
@@ -46,38 +46,10 @@ def _receive(request: HttpRequest, token: str) -> HttpResponse:
     entry = door(token)
     if entry is None:
         return _say(HTTPStatus.NOT_FOUND, "unknown endpoint")
-    body = _unreadable(request, entry) or _read(request)
-    return body if isinstance(body, HttpResponse) else _judge(request, entry, body)
-
-
-def _unreadable(request: HttpRequest, entry: Door) -> HttpResponse | None:
-    """Refuse by the headers alone what cannot be read whole, byte for byte."""
-    encoding = request.headers.get("Content-Encoding", "").strip().lower()
-    if encoding not in {"", "identity"}:
-        return _say(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "send the body uncompressed")
-    length = request.headers.get("Content-Length", "").strip()
-    if not length:
-        return _say(HTTPStatus.LENGTH_REQUIRED, "send a Content-Length")
-    if not (length.isascii() and length.isdigit()):
-        return _say(HTTPStatus.BAD_REQUEST, "the Content-Length is not a number")
-    if len(length) > LENGTH_DIGITS_MAX or int(length) > entry.body_bytes_max:
-        return _say(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, "body too large")
-    return None
-
-
-def _read(request: HttpRequest) -> bytes | HttpResponse:
-    """Read the raw bytes, before anything touches POST or FILES.
-
-    Not by ``request.body``: its limit is the whole project's, the source's is checked already.
-    """
-    length = int(request.headers["Content-Length"])
-    try:
-        body = request.read(length)
-    except UnreadablePostError:
-        body = b""
-    if len(body) < length:
-        return _say(HTTPStatus.BAD_REQUEST, "body ended early")
-    return body
+    body = read_body(request, bytes_max=entry.body_bytes_max)
+    if isinstance(body, Unread):
+        return _say(body.status, body.why)
+    return _judge(request, entry, body)
 
 
 def _judge(request: HttpRequest, entry: Door, body: bytes) -> HttpResponse:

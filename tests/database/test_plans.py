@@ -24,7 +24,7 @@ OPERATION = {"one_claim_per_operation", "operation_anywhere"}
 
 PLANS: dict[str, set[str]] = {
     "bury_job": JOB,
-    "bury_unconfirmed": JOB,
+    "bury_unconfirmed": JOB | {"jobs_to_confirm", "jobs_held"},
     "carry_discrepancies": {"verdicts_of_a_report"},
     "claim_events": {"one_claim_per_key"},
     "claim_job_alone": {"jobs_to_start_alone"},
