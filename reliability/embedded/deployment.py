@@ -71,7 +71,7 @@ class Deployment:
 def prepare(environment: Mapping[str, str]) -> None:
     """Migrate the database and collect the static files, side by side.
 
-    Raises `EmbeddedUnavailable` with the last line of whichever failed.
+    Raises `EmbeddedUnavailable` with what the one that failed said, in one line.
     """
     commands = (["migrate", "--no-input", "-v0"], ["collectstatic", "--no-input", "-v0"])
     running = [
@@ -89,6 +89,11 @@ def prepare(environment: Mapping[str, str]) -> None:
     for process in running:
         _, said = process.communicate(timeout=PREPARE_SECONDS)
         if process.returncode:
-            raise EmbeddedUnavailable(
-                said.strip().rpartition("\n")[2] or "It failed silently."
-            )
+            raise EmbeddedUnavailable(_in_one_line(said))
+
+
+def _in_one_line(said: str) -> str:
+    """Return what a failed command said: each check's finding with its hint, else the last line."""
+    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    findings = [line for line in lines if line.startswith(("?: ", "HINT: "))]
+    return " ".join(findings or lines[-1:]) or "It failed silently."

@@ -45,7 +45,6 @@ class DestinationFailed(ReliabilityError):
     KIND,
     sink=ProviderHeader("Idempotency-Key", window=WINDOW),
     policy=BACKGROUND,
-    limit=timedelta(seconds=60),
 )
 def forward(event: Event) -> Any:
     """Send the event on, body byte for byte, and do what the answer says.
