@@ -5,6 +5,7 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from http import HTTPStatus
@@ -51,6 +52,12 @@ class Sender:
         self._port = port
         self._addresses = addresses
         self._lines = threading.local()
+        self._opened: list[HTTPConnection] = []
+
+    def close(self) -> None:
+        """Close every connection; sending opens them again."""
+        for line in self._opened:
+            line.close()
 
     def send_all(
         self, deliveries: Sequence[StoryDelivery], told: Callable[[Answered], None]
@@ -62,7 +69,7 @@ class Sender:
             told(answered)
             return answered
 
-        with ThreadPoolExecutor(SENDERS, thread_name_prefix="provider") as senders:
+        with closing(self), ThreadPoolExecutor(SENDERS) as senders:
             return list(senders.map(send, deliveries))
 
     def send(self, delivery: StoryDelivery) -> Answered:
@@ -97,6 +104,7 @@ class Sender:
         if not isinstance(found, HTTPConnection):
             found = HTTPConnection("127.0.0.1", self._port, timeout=ANSWER_SECONDS)
             self._lines.line = found
+            self._opened.append(found)
         return found
 
 
