@@ -11,8 +11,8 @@ from django.utils.module_loading import autodiscover_modules
 
 HANDLERS_VARIABLE = "RELIABILITY_HANDLERS"
 """Modules with handlers outside the installed apps, comma-separated."""
-BUILT_IN = "reliability.work.forward"
-"""The handler every deployment has, above this layer and so imported by name."""
+BUILT_IN = ("reliability.work.forward", "reliability.after_work")
+"""What registers itself with the layers below; above this one, and so imported by name."""
 
 
 class ReliabilityConfig(AppConfig):
@@ -27,7 +27,8 @@ class ReliabilityConfig(AppConfig):
         for check in checks.ALL:
             register(check)
         post_migrate.connect(roles.grant, dispatch_uid="reliability.roles")
-        import_module(BUILT_IN)
+        for name in BUILT_IN:
+            import_module(name)
         autodiscover_modules("handlers")
         for name in os.environ.get(HANDLERS_VARIABLE, "").split(","):
             _import(name.strip())

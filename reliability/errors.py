@@ -64,6 +64,10 @@ class TryAgain(ReliabilityError):
     """Somebody else holds the key right now, or the database cannot take it: ask again."""
 
 
+class NotWorked(ReliabilityError):
+    """A delivery that is answered after its work was not worked; its claim was released."""
+
+
 # Raised at whoever sends a request to an address somebody gave us.
 
 

@@ -50,6 +50,8 @@ class Preset:
     statement_format: str | None = None
     zone: str = "UTC"
     body_bytes_max: int = BODY_BYTES_MAX
+    no_answer_after_work: str = ""
+    """Why a delivery cannot be answered only after its work; empty where it can."""
 
 
 def _stripe(event_type: str, operation_class: str, **pointers: Sequence[str]) -> OperationRule:
@@ -231,7 +233,12 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
             Preset(
                 name="standard-webhooks", scheme="standard-webhooks", tolerance=FIVE_MINUTES
             ),
-            Preset(name="github", scheme="github", body_bytes_max=GITHUB_BODY_BYTES_MAX),
+            Preset(
+                name="github",
+                scheme="github",
+                body_bytes_max=GITHUB_BODY_BYTES_MAX,
+                no_answer_after_work="GitHub never sends a refused delivery again",
+            ),
             Preset(
                 name="generic-hmac",
                 scheme="generic-hmac",
@@ -249,6 +256,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 operations=ADYEN_OPERATIONS,
                 # Adyen waits for these words and holds its queue back until they come.
                 acknowledgement=Acknowledgement(status=202, body="[accepted]"),
+                no_answer_after_work="Adyen's queue waits behind the oldest refusal",
                 statement_format="adyen-settlement-csv",
                 zone="Europe/Amsterdam",
             ),
@@ -265,12 +273,14 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
                 scheme="paypal",
                 operations=PAYPAL_OPERATIONS,
                 tolerance=PAYPAL_TOLERANCE,
+                no_answer_after_work="PayPal must be asked before an event is worked",
                 statement_format="mapped-csv",
                 zone="America/Los_Angeles",
             ),
             Preset(
                 name="shopify",
                 scheme="shopify",
+                no_answer_after_work="Shopify drops a subscription after eight failures",
                 operations=SHOPIFY_OPERATIONS,
                 statement_format="mapped-csv",
             ),

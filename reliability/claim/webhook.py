@@ -3,7 +3,7 @@
 import hashlib
 import ipaddress
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from http import HTTPStatus
 
@@ -21,12 +21,16 @@ from reliability.claim.door import Door, door
 from reliability.claim.raw import Unread, read_body
 from reliability.claim.route import route
 from reliability.claim.signatures import Refused, Verified, identities, verify
-from reliability.errors import TryAgain
-from reliability.models import Receipt
+from reliability.errors import NotWorked, TryAgain
+from reliability.models import Receipt, Source
 
 logger = logging.getLogger(__name__)
 
 TRIES = 3
+
+Take = Callable[[Source, Sequence[Asked], Delivered], list[Fate]]
+work_first: Take | None = None
+"""How to work a delivery before it is answered; set by a layer above, which knows workers."""
 
 
 @csrf_exempt
@@ -35,7 +39,7 @@ def receive(request: HttpRequest, token: str) -> HttpResponse:
     """Answer one delivery. The token alone decides tenant and source; nothing in the body does."""
     try:
         return _receive(request, token)
-    except (DatabaseError, TryAgain):
+    except (DatabaseError, NotWorked, TryAgain):
         logger.warning("door_unavailable")
         return _unavailable()
 
@@ -103,12 +107,25 @@ def _asked(request: HttpRequest, entry: Door, body: bytes, now: datetime) -> lis
 
 def _claim(entry: Door, asked: list[Asked], delivered: Delivered) -> list[Fate]:
     """Claim, asking again where a concurrent delivery of the same key won a race."""
+    take = _taker(entry.source)
     for _ in range(TRIES - 1):
         try:
-            return claim(entry.source, asked, delivered=delivered)
+            return take(entry.source, asked, delivered)
         except TryAgain:
             continue
-    return claim(entry.source, asked, delivered=delivered)
+    return take(entry.source, asked, delivered)
+
+
+def _taker(source: Source) -> Take:
+    if source.answer == Source.Answer.AT_ONCE:
+        return _claim_only
+    if work_first is None:
+        raise TryAgain("nothing here works a delivery before it is answered")
+    return work_first
+
+
+def _claim_only(source: Source, asked: Sequence[Asked], delivered: Delivered) -> list[Fate]:
+    return claim(source, asked, delivered=delivered)
 
 
 def _acknowledge(entry: Door, fates: list[Fate]) -> HttpResponse:
