@@ -42,6 +42,12 @@ def post(path: str, *, key: str, parameters: Mapping[str, Any]) -> Any:
     return _judged(response.status, content)
 
 
+def hang_up() -> None:
+    """Close this thread's line; the next request opens it again."""
+    if found := getattr(_thread, "connection", None):
+        found.close()
+
+
 def _connection() -> HTTPConnection:
     found = getattr(_thread, "connection", None)
     if not isinstance(found, HTTPConnection):
