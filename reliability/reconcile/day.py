@@ -22,6 +22,11 @@ from reliability.reconcile.statement import latest, scope_for
 from reliability.reconcile.totals import Bucket, bridge_of, counts_of
 
 RULE_VERSION = 1
+#: A plan that suits every size suits none, and hashing a million rows wants memory and time.
+BIG_STATEMENT = (
+    "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL work_mem = '64MB'; "
+    "SET LOCAL statement_timeout = '15min'"
+)
 ABSENT, FORCED = Report.Completeness.ABSENT, Report.Completeness.FORCED
 INCOMPLETE = Report.Completeness.INCOMPLETE
 GOOD = (Report.Completeness.COMPLETE, Report.Completeness.UNPROVEN, FORCED)
@@ -202,8 +207,7 @@ def _frozen(frame: _Frame, gates: Sequence[Gate], completeness: str, by: str) ->
 def _compared(frame: _Frame, report_id: int, completeness: str) -> list[Bucket]:
     if frame.statement is None:
         return []
-    # A plan that suits every size suits none, and hashing a million rows wants some memory.
-    sql.command("SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL work_mem = '64MB'")
+    sql.command(BIG_STATEMENT)
     return sql.rows(
         "compare_day",
         Bucket,

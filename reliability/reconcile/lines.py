@@ -56,9 +56,9 @@ class LineWriter:
     def finish(self) -> Statement:
         """Store what is left and number the rows that repeat."""
         self._flush()
-        sql.rows("number_repeats", _Repeat, statement_id=self._statement.pk)
         if self.tally.lines >= ANALYSE_FROM_LINES:
             sql.command("ANALYZE reliability_statementline")
+        sql.rows("number_repeats", _Repeat, statement_id=self._statement.pk)
         return self._statement
 
     def _quarantine(self, row: Quarantined) -> None:

@@ -42,6 +42,7 @@ def import_statement(artefact: Artefact, day: date) -> Statement | Refused:
     """
     alias = sql.database().alias
     with transaction.atomic(using=alias):
+        sql.command("SET LOCAL statement_timeout = '15min'")
         source = Source.objects.select_for_update(no_key=True).get(pk=artefact.source_id)
         newest = latest(source, day)
         if newest and newest.artefact_id == artefact.pk:

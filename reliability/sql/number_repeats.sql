@@ -5,17 +5,17 @@
 -- -> id of every line that is not the first of its identity. Locks those lines; the unique
 --    constraint is deferred, so it looks at the result.
 
-WITH repeated AS (
-    SELECT identity
+-- The inner array is worked out once; joined, a planner without statistics may do it per line.
+
+WITH numbered AS (
+    SELECT id, row_number() OVER (PARTITION BY identity ORDER BY position, id) AS nth
     FROM reliability_statementline
-    WHERE statement_id = %(statement_id)s
-    GROUP BY identity
-    HAVING count(*) > 1
-),
-numbered AS (
-    SELECT line.id, row_number() OVER (PARTITION BY identity ORDER BY position, line.id) AS nth
-    FROM reliability_statementline line JOIN repeated USING (identity)
-    WHERE line.statement_id = %(statement_id)s
+    WHERE statement_id = %(statement_id)s AND identity = ANY(ARRAY(
+        SELECT identity
+        FROM reliability_statementline
+        WHERE statement_id = %(statement_id)s
+        GROUP BY identity
+        HAVING count(*) > 1))
 )
 UPDATE reliability_statementline line
 SET identity = line.identity || '#' || nth
