@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Sequence
+from uuid import UUID
 
 from django.db import transaction
 
@@ -13,7 +14,7 @@ from reliability.handlers import find
 from reliability.models import Job, Receipt, Source
 from reliability.work.attempt import attempt
 from reliability.work.batch import CHECK_NOW, prepare
-from reliability.work.lease import take_inline
+from reliability.work.lease import Leased, take_inline
 from reliability.work.settle import Failed, finish
 
 logger = logging.getLogger(__name__)
@@ -45,8 +46,7 @@ def _is_ours(fate: Fate, kind: str) -> bool:
 
 
 def _work(fate: Fate) -> None:
-    held = Job.objects.filter(public_id=fate.job_id).exclude(held=Job.Hold.NONE).exists()
-    leased = take_inline(fate.job_id) if fate.job_id and not held else None
+    leased = _lease(fate.job_id) if fate.job_id else None
     ready = prepare([leased]) if leased else []
     if not ready:
         raise NotWorked("its source is paused, or no handler here knows its kind")
@@ -60,6 +60,12 @@ def _work(fate: Fate) -> None:
         raise NotWorked("its handler failed") from verdict.error
     sql.command(CHECK_NOW)
     finish([verdict])
+
+
+def _lease(job_id: UUID) -> Leased | None:
+    if Job.objects.filter(public_id=job_id).exclude(held=Job.Hold.NONE).exists():
+        return None
+    return take_inline(job_id)
 
 
 webhook.work_first = take_in_and_work

@@ -1,5 +1,6 @@
 """Which kind of work an authenticated event is, and which operation it tells of."""
 
+import hashlib
 from collections.abc import Mapping
 from datetime import datetime
 from uuid import uuid4
@@ -11,7 +12,7 @@ from reliability.claim.presets import map_operation
 from reliability.claim.signatures import Found, Identity, Unreadable
 from reliability.conf import conf
 from reliability.handlers import MappedOperation, find
-from reliability.models import Job
+from reliability.models import Body, Job
 
 KEPT_HEADERS = frozenset(
     {
@@ -73,6 +74,7 @@ def _event(
         buried = ("unparseable", error.reason)
     else:
         buried = _unwanted(entry, identity, known=bool(declared or routed), now=now)
+        buried = buried or _replayed(entry, identity, body)
     return Asked(
         key=identity.key,
         kind=kind,
@@ -103,6 +105,18 @@ def _unwanted(
     if identity.occurred_at and identity.occurred_at < now - conf().retention:
         return ("expired", f"too old to judge: it is older than {conf().retention.days} days")
     return None
+
+
+def _replayed(entry: Door, identity: Identity, body: bytes) -> tuple[Outcome, str] | None:
+    """Say that an equal body came under another unsigned id, where the source holds such."""
+    if not entry.source.hold_replays or entry.scheme.identity_is_signed(entry.source.options):
+        return None
+    twins = Body.objects.filter(
+        sha256=hashlib.sha256(body).digest(), replayable=True, key__source=entry.source
+    ).exclude(key__key=identity.key)
+    return (
+        ("suspect", "an equal body came under another id before") if twins.exists() else None
+    )
 
 
 def _hold(entry: Door, *, known: bool) -> str:

@@ -31,7 +31,7 @@ from reliability.models import (
     SourceSecret,
 )
 from reliability.work.drain import drain
-from tests.database import world
+from tests.database import senders, world
 
 pytestmark = pytest.mark.django_db
 
@@ -284,6 +284,19 @@ def test_an_equal_body_under_a_new_unsigned_id_runs_and_is_flagged() -> None:
             assert answer.status_code == 200
     flags = Receipt.objects.order_by("pk").values_list("verdict", "suspected_replay")
     assert list(flags) == [("accepted", False), ("accepted", True)]
+
+
+@pytest.mark.parametrize("held", [True, False])
+def test_an_equal_body_under_a_new_unsigned_id_waits_where_the_source_holds_replays(
+    held: bool,  # noqa: FBT001 - the parameter
+) -> None:
+    source = senders.source("github", hold_replays=held)
+    body = b'{"action": "opened"}'
+    with world.local("github.issues", nothing):
+        for key in ("g-1", "g-1", "g-2"):
+            post(source, body, **senders.sign("github", body, key=key, kind="issues"))
+    letters = DeadLetter.objects.values_list("job__key__key", "outcome")
+    assert list(letters) == ([("g-2", "suspect")] if held else [])
 
 
 def test_signature_headers_and_cookies_are_not_kept() -> None:
