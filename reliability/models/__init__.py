@@ -2,7 +2,7 @@
 
 from reliability.models.claim import Body, Delivery, Operation, ProcessedKey, Receipt, Refusal
 from reliability.models.destination import ApiToken, Destination, DestinationAnswer
-from reliability.models.discrepancy import Discrepancy
+from reliability.models.discrepancy import Discrepancy, IgnoreRule
 from reliability.models.effect import Effect
 from reliability.models.hold import KindPause
 from reliability.models.notice import Notice
@@ -37,6 +37,7 @@ __all__ = [
     "DestinationAnswer",
     "Discrepancy",
     "Effect",
+    "IgnoreRule",
     "Job",
     "KindPause",
     "LetterGroup",

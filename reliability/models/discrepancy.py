@@ -3,9 +3,45 @@
 from __future__ import annotations
 
 from django.db import models
-from django.db.models import Q
+from django.db.models import F, Q
 
 from reliability.models import columns
+
+
+class IgnoreRule(models.Model):
+    """What nobody needs to look at, for a while: a class and kind of difference, up to an amount."""
+
+    public_id = columns.public_id()
+    tenant = columns.tenant()
+    source = models.ForeignKey(
+        "reliability.Source", on_delete=models.CASCADE, related_name="ignore_rules"
+    )
+    name = models.CharField(max_length=120)
+    family = models.TextField()
+    operation_class = models.TextField()
+    starts_with = columns.key_text(default="", db_default="", blank=True)
+    """Of the reference; empty: any."""
+    amount_minor_max = models.BigIntegerField(null=True)
+    """The largest difference in minor units, without its sign; ``None``: any."""
+    currency = models.CharField(max_length=3, blank=True, default="", db_default="")
+    reason = models.TextField()
+    until = models.DateField()
+    """The last local day it applies to. A rule always ends."""
+    created_by = models.TextField()
+    created_at = models.DateTimeField()
+    ended_at = models.DateTimeField(null=True)
+    ended_by = models.TextField(default="", db_default="", blank=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                name="a_rule_of_an_amount_names_its_currency",
+                condition=Q(amount_minor_max=None) | ~Q(currency=""),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
 
 
 class DiscrepancyQuerySet(models.QuerySet["Discrepancy"]):
@@ -71,9 +107,15 @@ class Discrepancy(models.Model):
     )
     ignored_until = models.DateField(null=True)
     """The last local day on which it stays out of the open list."""
-    owner = models.TextField(default="", blank=True)
-    recover_asked_by = models.TextField(default="", blank=True)
-    """Above the limit a second person is needed: this is the first."""
+    owner = models.TextField(default="", db_default="", blank=True)
+    needs_two = models.BooleanField(default=False, db_default=False)
+    """It is worth more than one person may recover alone; the database holds to it."""
+    recover_asked_by = models.TextField(default="", db_default="", blank=True)
+    recovered_by = models.TextField(default="", db_default="", blank=True)
+    rule = models.ForeignKey(
+        "reliability.IgnoreRule", null=True, on_delete=models.SET_NULL, related_name="ignored"
+    )
+    """The rule that took it off the open list."""
 
     objects = DiscrepancyQuerySet.as_manager()
 
@@ -83,6 +125,16 @@ class Discrepancy(models.Model):
             models.UniqueConstraint(
                 fields=["source", "operation_class", "reference", "family"],
                 name="one_discrepancy_per_disagreement",
+            ),
+            models.CheckConstraint(
+                name="large_recoveries_take_two_people",
+                condition=Q(needs_two=False)
+                | ~Q(status__in=["recovering", "recovered"])
+                | (
+                    ~Q(recover_asked_by="")
+                    & ~Q(recovered_by="")
+                    & ~Q(recovered_by=F("recover_asked_by"))
+                ),
             ),
         ]
         indexes = [

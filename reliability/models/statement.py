@@ -93,8 +93,10 @@ class StatementLine(models.Model):
 
     tenant = columns.tenant(db_constraint=False, db_index=False)
     statement = models.ForeignKey(
-        Statement, on_delete=models.CASCADE, related_name="lines", db_index=False
-    )
+        Statement, on_delete=models.CASCADE, related_name="lines", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
+    """Written with its statement in one transaction: a look-up per line would double the cost."""
     position = models.PositiveBigIntegerField()
     identity = columns.key_text()
     """Provider id, else content hash and occurrence number: two equal rows are two."""
@@ -225,8 +227,9 @@ class Verdict(models.Model):
 
     tenant = columns.tenant(db_constraint=False, db_index=False)
     report = models.ForeignKey(
-        Report, on_delete=models.CASCADE, related_name="verdicts", db_index=False
-    )
+        Report, on_delete=models.CASCADE, related_name="verdicts", db_index=False,
+        db_constraint=False,
+    )  # fmt: skip
     line = models.ForeignKey(
         StatementLine, null=True, on_delete=models.CASCADE, db_constraint=False,
         db_index=False, related_name="verdicts",
