@@ -71,7 +71,7 @@ def _add(tenant: Tenant, options: dict[str, Any]) -> dict[str, Any]:
     )  # fmt: skip
     made.seal(secret)
     try:
-        made.full_clean(exclude={"rules", "sealed"})
+        made.full_clean(exclude={"open_until", "rules", "sealed"})
     except ValidationError as error:
         raise CommandError("; ".join(error.messages)) from None
     made.save(force_insert=True)
