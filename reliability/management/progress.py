@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import (
     BarColumn,
+    DownloadColumn,
     MofNCompleteColumn,
     Progress,
     TextColumn,
@@ -49,3 +50,30 @@ def bar(title: str, total: int) -> Iterator[Bar]:
 def say(words: str) -> None:
     """Tell a step on the error stream."""
     Console(stderr=True, markup=False, highlight=False).print(words)
+
+
+@contextmanager
+def bytes_bar(title: str, size: int) -> Iterator[Progress]:
+    """Show how far into a file of ``size`` bytes one is; its only task is advanced by bytes."""
+    columns = (
+        TextColumn("{task.description:<28}"),
+        BarColumn(),
+        DownloadColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        progress.add_task(title, total=size)
+        yield progress
+
+
+@contextmanager
+def events_bar(title: str) -> Iterator[Progress]:
+    """Count events whose number nobody knows; its only task is advanced by one each."""
+    columns = (
+        TextColumn("{task.description:<28}"),
+        TextColumn("{task.completed} events"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        progress.add_task(title, total=None)
+        yield progress
