@@ -116,6 +116,8 @@ class Conf:
     """How far the planner looks for days that have no report."""
     reconcile_batch_max: int = 20
     """Days compared in one pass; the next pass goes on."""
+    recover_alone_max: int = 10_000
+    """Major units of any currency that one person may recover; above it a second one agrees."""
     statement_bytes_max: int = 1024 * 1024 * 1024
     quarantined_max: int = 1_000
     """Rows of one statement that could not be read; beyond it the whole file is refused."""

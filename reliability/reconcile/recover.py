@@ -28,6 +28,13 @@ class Recovered:
     how: str
 
 
+@dataclass(frozen=True)
+class Asked:
+    """It is worth more than one person may recover: a second one has to agree."""
+
+    discrepancy: Discrepancy
+
+
 class _Undone(Exception):
     """Take the claim back with the transaction: somebody was first at the discrepancy."""
 
@@ -36,26 +43,44 @@ class _Undone(Exception):
         self.refusal = refusal
 
 
-def recover(discrepancy: Discrepancy, act: Act) -> Recovered | Refusal:
+def recover(discrepancy: Discrepancy, act: Act) -> Recovered | Asked | Refusal:
     """Let a missing event take effect once, whatever became of it before.
+
+    Above ``conf().recover_alone_max`` the first call only asks, and another person's recovers.
 
     ``discrepancy`` is as the person saw it (its version is compared). Where its operation was
     claimed, its own job goes on: a dead letter is requeued, nothing is claimed anew. Otherwise an
     event is built from the statement's line and taken in under the operation, so that a webhook
     that comes late is absorbed. A second call finds it recovering and does nothing.
     """
-    if discrepancy.tenant_id != act.tenant.pk:
-        return Refusal("There is no such discrepancy.")
-    if discrepancy.family != Discrepancy.Family.MISSING:
-        return Refusal("Only what is missing here can be recovered.")
-    if discrepancy.status != Status.OPEN:
-        return Refusal(who_was_first(discrepancy))
+    if why := _unfit(discrepancy, act):
+        return Refusal(why)
+    if discrepancy.needs_two and discrepancy.recover_asked_by in ("", act.actor):
+        return _ask(discrepancy, act)
     try:
         with transaction.atomic(using=sql.database().alias):
             job = _job_of(discrepancy)
             return _resume(discrepancy, job, act) if job else _take_in(discrepancy, act)
     except _Undone as undone:
         return undone.refusal
+
+
+def _unfit(discrepancy: Discrepancy, act: Act) -> str:
+    if discrepancy.tenant_id != act.tenant.pk:
+        return "There is no such discrepancy."
+    if discrepancy.family != Discrepancy.Family.MISSING:
+        return "Only what is missing here can be recovered."
+    return "" if discrepancy.status == Status.OPEN else who_was_first(discrepancy)
+
+
+def _ask(discrepancy: Discrepancy, act: Act) -> Asked | Refusal:
+    if discrepancy.recover_asked_by:
+        return Refusal("You asked for this recovery: a second person has to agree.")
+    changed = move(
+        discrepancy, act, "ask to recover", from_status=[Status.OPEN],
+        recover_asked_by=act.actor,
+    )  # fmt: skip
+    return changed if isinstance(changed, Refusal) else Asked(changed.discrepancy)
 
 
 def _job_of(discrepancy: Discrepancy) -> Job | None:
@@ -124,7 +149,7 @@ def _event(discrepancy: Discrepancy) -> Fate | Refusal:
 def _recovering(discrepancy: Discrepancy, act: Act, *, job: Job | None, how: str) -> Recovered:
     changed = move(
         discrepancy, act, "recover", from_status=[Status.OPEN], status=Status.RECOVERING,
-        job=job,
+        job=job, recovered_by=act.actor,
     )  # fmt: skip
     match changed:
         case Refusal():

@@ -2,6 +2,8 @@
 --
 --   report_id
 --   families     jsonb object: verdict to family
+--   limits       jsonb object: currency to the minor units one person may recover alone
+--   alone_max    the same in major units, for currencies without a limit of their own
 --   now
 --
 -- -> Carried: id, and whether it had been closed before and is open again. Locks those rows.
@@ -14,7 +16,10 @@ WITH found AS (
            report.tenant_id, report.source_id, verdict.operation_class, verdict.reference,
            %(families)s::jsonb ->> verdict.verdict AS family, verdict.verdict, verdict.cause,
            verdict.their_minor, verdict.our_minor, verdict.currency, verdict.exponent,
-           report.day, report.id AS report_id, verdict.line_id, job.id AS job_id
+           report.day, report.id AS report_id, verdict.line_id, job.id AS job_id,
+           abs(coalesce(verdict.their_minor, 0)) > coalesce(
+               (%(limits)s::jsonb ->> verdict.currency)::numeric,
+               %(alone_max)s * 10 ^ verdict.exponent) AS needs_two
     FROM reliability_verdict verdict
     JOIN reliability_report report ON report.id = verdict.report_id
     LEFT JOIN reliability_operation operation
@@ -34,10 +39,10 @@ carried AS (
     INSERT INTO reliability_discrepancy AS known
         (tenant_id, source_id, operation_class, reference, family, verdict, cause, status,
          their_minor, our_minor, currency, exponent, first_day, last_day, report_id, line_id,
-         job_id, version, opened_at, closed_by, closed_reason, owner, recover_asked_by)
+         job_id, needs_two, version, opened_at, closed_by, closed_reason)
     SELECT tenant_id, source_id, operation_class, reference, family, verdict, cause, 'open',
-           their_minor, our_minor, currency, exponent, day, day, report_id, line_id, job_id, 1,
-           %(now)s, '', '', '', ''
+           their_minor, our_minor, currency, exponent, day, day, report_id, line_id, job_id,
+           needs_two, 1, %(now)s, '', ''
     FROM found
     ON CONFLICT (source_id, operation_class, reference, family) DO UPDATE SET
         status = CASE
@@ -62,6 +67,8 @@ carried AS (
         report_id = excluded.report_id,
         line_id = coalesce(excluded.line_id, known.line_id),
         job_id = coalesce(excluded.job_id, known.job_id),
+        needs_two = CASE WHEN known.status IN ('recovering', 'recovered')
+            THEN known.needs_two ELSE excluded.needs_two END,
         version = known.version + 1
     RETURNING known.id, known.status
 )

@@ -5,14 +5,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from datetime import UTC, date, datetime, timedelta
+from typing import Any
 
 import pytest
 import time_machine
 from django.contrib.auth.models import Group
+from django.db import DatabaseError, transaction
 
 from reliability.claim.accept import Asked, claim
 from reliability.handlers import Event, MappedOperation
-from reliability.models import AuditEntry, Body, Discrepancy, Job, Operation, Source
+from reliability.models import (
+    AuditEntry,
+    Body,
+    Discrepancy,
+    IgnoreRule,
+    Job,
+    Operation,
+    Source,
+)
 from reliability.reconcile.day import compare_day
 from reliability.reconcile.discrepancies import (
     Changed,
@@ -22,6 +32,8 @@ from reliability.reconcile.discrepancies import (
     resolve,
     settle,
 )
+from reliability.reconcile.ignoring import Ruled, Wanted, add_rule, end_rule
+from reliability.reconcile.recover import Asked as AskedToRecover
 from reliability.reconcile.recover import Recovered, recover
 from reliability.work.dead_letters import Act
 from reliability.work.drain import drain
@@ -344,3 +356,124 @@ def test_nothing_is_claimed_where_nothing_would_handle_it(source: Source) -> Non
         "Nothing here handles stripe.payout.paid: recovering would have no effect."
     )
     assert Job.objects.count() == 0
+
+
+# Above what one person may decide.
+
+
+def test_a_large_recovery_takes_two_people(source: Source) -> None:
+    report(source, Row("ch_1", "10000.01"))
+    asked = recover(the_one(source), act(source))
+    assert isinstance(asked, AskedToRecover)
+    assert Job.objects.count() == 0
+    assert isinstance(recover(the_one(source), act(source)), Refusal)
+    second = Act(tenant=source.tenant, actor="ines")
+    assert isinstance(recover(the_one(source), second), Recovered)
+    assert (the_one(source).recover_asked_by, the_one(source).recovered_by) == ("mara", "ines")
+    acts = AuditEntry.objects.order_by("number").values_list("act", "actor")
+    assert list(acts) == [("ask to recover", "mara"), ("recover", "ines")]
+
+
+@pytest.mark.parametrize(
+    ("amount", "limits", "two"),
+    [("10000.00", {}, False), ("5.01", {"EUR": 500}, True), ("5.00", {"EUR": 500}, False)],
+)
+def test_the_limit_is_of_the_currency(
+    source: Source,
+    amount: str,
+    limits: dict[str, int],
+    two: bool,  # noqa: FBT001
+) -> None:
+    options = source.statement_options | {"recover_limit_minor": limits}
+    Source.objects.filter(pk=source.pk).update(statement_options=options)
+    source.refresh_from_db()
+    report(source, Row("ch_1", amount))
+    assert the_one(source).needs_two is two
+
+
+def test_the_database_itself_refuses_a_large_recovery_by_one_person(source: Source) -> None:
+    report(source, Row("ch_1", "10000.01"))
+    alone = {"status": "recovering", "recover_asked_by": "mara", "recovered_by": "mara"}
+    with pytest.raises(DatabaseError, match="take_two_people"), transaction.atomic():
+        Discrepancy.objects.filter(source=source).update(**alone)
+
+
+# Rules.
+
+
+def a_rule(source: Source, **more: Any) -> IgnoreRule:
+    usual: dict[str, Any] = {
+        "name": "test card of the shop monitor",
+        "family": "missing",
+        "operation_class": "charge",
+        "until": DAY + timedelta(days=30),
+    }
+    made = add_rule(source, Wanted(**usual | more), act(source))
+    assert isinstance(made, Ruled), made
+    return made.rule
+
+
+@pytest.mark.parametrize(
+    ("more", "ignored"),
+    [
+        ({}, True),
+        ({"starts_with": "ch_t"}, True),
+        ({"starts_with": "ch_x"}, False),
+        ({"amount_minor_max": 1000, "currency": "EUR"}, True),
+        ({"amount_minor_max": 999, "currency": "EUR"}, False),
+        ({"amount_minor_max": 1000, "currency": "USD"}, False),
+        ({"family": "unexpected"}, False),
+        ({"operation_class": "refund"}, False),
+    ],
+)
+def test_a_rule_ignores_what_fits_it_and_nothing_else(
+    source: Source,
+    more: dict[str, Any],
+    ignored: bool,  # noqa: FBT001
+) -> None:
+    a_rule(source, **more)
+    report(source, Row("ch_test", "10.00"))
+    assert the_one(source).status == ("ignored" if ignored else "open")
+
+
+def test_a_rule_that_ends_opens_what_it_ignored(source: Source) -> None:
+    rule = a_rule(source)
+    report(source, Row("ch_1"))
+    assert (the_one(source).rule, the_one(source).closed_reason) == (rule, rule.name)
+    assert isinstance(end_rule(rule, act(source)), Ruled)
+    assert isinstance(end_rule(rule, act(source)), Refusal)
+    assert open_ones(source) == {("ch_1", "missing")}
+    report(source, Row("ch_1"), Row("ch_2"))
+    assert open_ones(source) == {("ch_1", "missing"), ("ch_2", "missing")}
+
+
+def test_a_rule_says_nothing_of_days_after_its_last(
+    source: Source, clock: time_machine.Traveller
+) -> None:
+    a_rule(source, until=DAY + ONE_DAY)
+    clock.shift(2 * ONE_DAY)
+    later = "2026-10-16T12:00:00+02:00"
+    report(source, Row("ch_1", occurred=later), day=DAY + 2 * ONE_DAY)
+    assert open_ones(source) == {("ch_1", "missing")}
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        {"name": " "},
+        {"family": "anything"},
+        {"operation_class": "payout"},
+        {"until": DAY - timedelta(days=9)},
+        {"until": DAY + timedelta(days=400)},
+        {"amount_minor_max": 5},
+    ],
+)
+def test_a_rule_without_bounds_is_refused(source: Source, more: dict[str, Any]) -> None:
+    usual: dict[str, Any] = {
+        "name": "n",
+        "family": "missing",
+        "operation_class": "charge",
+        "until": DAY + ONE_DAY,
+    }
+    assert isinstance(add_rule(source, Wanted(**usual | more), act(source)), Refusal)
+    assert IgnoreRule.objects.count() == 0

@@ -18,11 +18,11 @@ from reliability.console.pages import show, show_list
 from reliability.models import AuditEntry, DeadLetter, Discrepancy, Operation
 from reliability.reconcile import discrepancies
 from reliability.reconcile.discrepancies import Changed, Refusal
-from reliability.reconcile.recover import Recovered, recover
+from reliability.reconcile.recover import Asked, Recovered, recover
 from reliability.reconcile.windows import recoverable_until
 
 AUDIT_MAX = 50
-Done = Changed | Recovered | Refusal
+Done = Asked | Changed | Recovered | Refusal
 
 
 @page(needs="view_report")
@@ -114,6 +114,8 @@ def _decide(
             messages.error(request, f"{why} Nothing has changed.")
         case Recovered(how=how):
             messages.success(request, f"D-{one.pk} is being recovered. {how}")
+        case Asked():
+            messages.success(request, f"Asked. A second person has to recover D-{one.pk}.")
         case Changed():
             messages.success(request, f"D-{one.pk} was changed.")
     return _back(request, one)
