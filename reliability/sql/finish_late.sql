@@ -1,7 +1,8 @@
 -- Accept the result of a holder that came back after the sweep took its job over, if nobody newer
 -- started it and no person decided on it: the effect has happened, doing it again would be worse.
 --
---   id, token, result, started, worker
+--   id, token, round      as leased; a requeue begins another round, and that is a decision
+--   result, started, worker
 --
 -- -> id, or no row: the job moved on. Locks the job and its letter.
 
@@ -9,7 +10,7 @@ WITH done AS (
     UPDATE reliability_job job SET
         state = 'done', intent_at = NULL, result = %(result)s, ended_at = clock_timestamp(),
         version = version + 1
-    WHERE job.id = %(id)s AND job.token = %(token)s
+    WHERE job.id = %(id)s AND job.token = %(token)s AND job.round = %(round)s
       AND (job.state = 'ready' OR (job.state = 'dead' AND EXISTS (
               SELECT FROM reliability_deadletter letter
               WHERE letter.job_id = job.id AND letter.round = job.round

@@ -81,6 +81,7 @@ def finish_late(done: Done) -> bool:
             JobId,
             id=done.job.id,
             token=done.job.token,
+            round=done.job.round,
             result=storable(done.result),
             started=done.started_at,
             worker=worker(),

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from django.db import transaction
+from django.utils import timezone
 
 from reliability.errors import NotDeclared, PermanentError, RetryLater
 from reliability.handlers import DedupeWindow, Event, ProviderHeader
@@ -20,6 +21,7 @@ from reliability.work.dead_letters import Act, Seen, requeue
 from reliability.work.effects import Effects
 from reliability.work.lease import take, take_alone
 from reliability.work.outside import run_outside_one
+from reliability.work.settle import Done, finish_late
 from tests.database import world
 
 pytestmark = pytest.mark.django_db
@@ -221,6 +223,18 @@ def test_a_person_who_requeues_an_unknown_letter_has_the_effect_begun_again(
     job.refresh_from_db()
     assert job.state == "done"
     assert set(downstream.asked.values()) == {2}
+
+
+def test_a_late_result_is_refused_once_a_person_asked_for_another_round() -> None:
+    job = world.job("before")
+    [ready] = prepare(take("outside", limit=1))
+    Effects(ready.job, ready.kind).begin()
+    world.end_lease(job)
+    sweep("command")
+    job.refresh_from_db()
+    requeue([Seen(job.letters.get().pk, job.version)], Act(world.tenant(), "ann"))
+    assert not finish_late(Done(ready.job, {"id": "tr_1"}, timezone.now()))
+    assert Job.objects.get(pk=job.pk).state == "ready"
 
 
 def test_a_kind_that_marks_no_single_effect_is_marked_as_a_whole_before_it_starts() -> None:

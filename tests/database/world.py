@@ -107,7 +107,11 @@ def make_due(job: Job) -> None:
 
 def end_lease(job: Job) -> None:
     """Let a running job's lease be over, as a lost worker would leave it."""
-    Job.objects.filter(pk=job.pk).update(
+    end_lease_of(job.pk)
+
+
+def end_lease_of(job_id: int) -> None:
+    Job.objects.filter(pk=job_id, state=Job.State.RUNNING).update(
         lease_expires_at=timezone.now() - timedelta(seconds=1)
     )
 
