@@ -52,6 +52,8 @@ class ProcessedKey(models.Model):
     asked_by = models.TextField(default="", db_default="")
     body_sha256 = models.BinaryField(max_length=32)
     claimed_at = models.DateTimeField()
+    erased_at = models.DateTimeField(null=True)
+    """A person's data was erased from its body and all that came of it; the claim stays."""
     purged_at = models.DateTimeField(null=True)
     done_at = models.DateTimeField(null=True)
     """When its job was done, noted as the job was purged: what a repeat is told then."""

@@ -28,7 +28,7 @@ judged AS MATERIALIZED (
                       asked.amount_minor, asked.currency) THEN 'conflict'
                 ELSE 'duplicate' END AS verdict,
            known.operation_class AS known_class, known.operation_reference AS known_reference,
-           known.done_at AS purged_done_at
+           known.done_at AS purged_done_at, known.erased_at
     FROM asked
     JOIN reliability_processedkey known
       ON known.tenant_id = %(tenant_id)s AND known.source_id = %(source_id)s
@@ -66,7 +66,7 @@ other_bytes AS (
         (tenant_id, key_id, raw, headers, sha256, first, replayable, created_at)
     SELECT %(tenant_id)s, key_id, raw, headers, sha256(raw), false, replayable, %(now)s
     FROM judged
-    WHERE NOT fresh AND NOT EXISTS (
+    WHERE NOT fresh AND erased_at IS NULL AND NOT EXISTS (
         SELECT FROM reliability_body same
         WHERE same.key_id = judged.key_id AND same.sha256 = sha256(judged.raw))
 )

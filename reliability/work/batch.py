@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from reliability import sql
 from reliability.conf import conf
-from reliability.errors import LeaseLost
+from reliability.errors import LeaseLost, PermanentError
 from reliability.handlers import Event, Kind, find
 from reliability.models import Job
 from reliability.work import attempt as attempts
@@ -27,6 +27,9 @@ CHECK_NOW = "SET CONSTRAINTS ALL IMMEDIATE; SET CONSTRAINTS ALL DEFERRED"
 MARK = "SAVEPOINT job"
 NEXT_MARK = f"RELEASE {MARK}; {MARK}"
 BACK_TO_MARK = f"ROLLBACK TO {MARK}"
+
+
+ERASED = "its body was erased or has had its time: there is nothing left to work on"
 
 
 @dataclass(frozen=True)
@@ -54,13 +57,15 @@ def prepare(leased: Sequence[Leased]) -> list[Ready]:
         if kind is None or job.id not in loaded:
             _hold(job, Job.Hold.KIND_UNKNOWN)
             continue
-        event, own_job, unconfirmed = loaded[job.id]
-        if unconfirmed:
+        read = loaded[job.id]
+        if read.erased:
+            fail(Failed(job, kind, PermanentError(ERASED), job.started_at))
+        elif read.unconfirmed:
             _hold(job, Job.Hold.UNCONFIRMED)
         elif (job.tenant_id, job.kind) in paused:
             _hold(job, Job.Hold.PAUSED)
         else:
-            ready.append(Ready(job, kind, event, own_job))
+            ready.append(Ready(job, kind, read.event, read.own_job))
     return ready
 
 

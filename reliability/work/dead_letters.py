@@ -69,7 +69,9 @@ def requeue(
     letters, refused = _open(seen, act)
     closed = [letter for letter in letters if _window_closed(letter, now)]
     refused += [Refusal(letter.pk, _why_closed(letter)) for letter in closed]
-    letters = [letter for letter in letters if letter not in closed]
+    erased = [letter for letter in letters if letter.job.key.erased_at]
+    refused += [Refusal(letter.pk, _why_erased(letter)) for letter in erased]
+    letters = [letter for letter in letters if letter not in (*closed, *erased)]
     with transaction.atomic(using=sql.database().alias):
         moved = _move(
             letters, seen, from_state=Job.State.DEAD, to_state=Job.State.READY,
@@ -196,6 +198,13 @@ def _why_closed(letter: DeadLetter) -> str:
     return (
         f"window closed at {letter.job.not_after:%Y-%m-%d %H:%M} UTC: downstream may have "
         "forgotten the key and would do it again; nothing shows that it was not applied"
+    )
+
+
+def _why_erased(letter: DeadLetter) -> str:
+    at = letter.job.key.erased_at
+    return (
+        f"its body was erased{f' on {at:%Y-%m-%d}' if at else ''}: nothing is left to work on"
     )
 
 

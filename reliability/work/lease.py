@@ -116,18 +116,29 @@ def _terms(queue: str) -> dict[str, Any]:
     }
 
 
-def events(leased: Sequence[Leased]) -> Mapping[int, tuple[Event, bool, bool]]:
-    """Read the events of leased jobs: job id to event, whether it is the host's own job, and
-    whether its provider has yet to confirm it.
-    """
+@dataclass(frozen=True)
+class Read:
+    """A leased job's event, and what stands against working it."""
+
+    event: Event
+    own_job: bool
+    unconfirmed: bool
+    """Its provider has yet to confirm it."""
+    erased: bool
+    """Its body was taken away: there is nothing left to work on."""
+
+
+def events(leased: Sequence[Leased]) -> Mapping[int, Read]:
+    """Read the events of leased jobs, by job id."""
     by_id = {job.id: job for job in leased}
     loaded = sql.rows("load_events", Loaded, ids=list(by_id))
     return {
-        row.id: (
-            _event(row, kind=by_id[row.id].kind, failures=by_id[row.id].failures,
-                   round_=by_id[row.id].round),
-            row.internal,
-            row.unconfirmed,
+        row.id: Read(
+            event=_event(row, kind=by_id[row.id].kind, failures=by_id[row.id].failures,
+                         round_=by_id[row.id].round),
+            own_job=row.internal,
+            unconfirmed=row.unconfirmed,
+            erased=row.raw is None,
         )
         for row in loaded
     }  # fmt: skip

@@ -37,6 +37,7 @@ PLANS: dict[str, set[str]] = {
     "defer_job": JOB,
     "expire_jobs": {"jobs_that_expire"},
     "extend_lease": JOB,
+    "find_subject": {"reliability_body_pkey"},
     "finish_jobs": JOB,
     "finish_late": JOB,
     "load_events": JOB,
@@ -53,8 +54,8 @@ PLANS: dict[str, set[str]] = {
     "withdraw_effect": JOB,
 }
 """Statement to the index that makes it fast; one of several where they are equally good."""
-WITHOUT_INDEX = {"backstop", "next_report_id", "now"}
-"""Statements that read no table of ours."""
+WITHOUT_INDEX = {"apply_ignore_rules", "backstop", "next_report_id", "now"}
+"""Statements that read no table of ours, or a handful of rows."""
 
 
 def samples(report: Report) -> dict[str, Any]:
@@ -68,12 +69,12 @@ def samples(report: Report) -> dict[str, Any]:
         "tolerance_minor": 0,
     }
     return {
-        "after": DAY, "as_of": NOW, "before": NOW - 29 * DAY, "attempt": "failed", "bodies": [b"{}"],
+        "after": DAY, "alone_max": 10_000, "as_of": NOW, "before": NOW - 29 * DAY, "attempt": "failed", "bodies": [b"{}"],
         "carried": NOW - DAY, "count": 1, "day": report.day, "deadline": DAY, "delivery": None, "ends": NOW,
         "error_type": "", "events": Jsonb([event]), "expired_only": False,
-        "families": Jsonb({"missing": "missing"}), "fingerprint": "", "hour": NOW, "id": 1,
-        "ids": [1, 2, 3], "key": "k", "last_at": NOW, "last_peer": None, "last_sha256": b"",
-        "last_size_bytes": 1, "lease": DAY, "limit": 100, "message": "", "name": "pay", "now": NOW,
+        "families": Jsonb({"missing": "missing"}), "fingerprint": "", "first": 1, "hour": NOW, "id": 1,
+        "ids": [1, 2, 3], "key": "k", "last": 10, "last_at": NOW, "needles": [b"x"], "last_peer": None, "last_sha256": b"",
+        "last_size_bytes": 1, "lease": DAY, "limit": 100, "limits": Jsonb({}), "message": "", "name": "pay", "now": NOW,
         "new_id": report.pk, "old_id": report.pk, "outcome": "failed",
         "public_id": "00000000-0000-0000-0000-000000000000", "queue": "outside", "reason": "",
         "released": False,
