@@ -160,6 +160,18 @@ def reopen(discrepancy: Discrepancy, act: Act) -> Changed | Refusal:
     )
 
 
+def take(discrepancy: Discrepancy, act: Act) -> Changed | Refusal:
+    """Make the actor the one who looks after it."""
+    return move(discrepancy, act, "take", from_status=Status.values, owner=act.actor)
+
+
+def comment(discrepancy: Discrepancy, act: Act) -> Changed | Refusal:
+    """Leave a word on the record; ``act.reason`` is the word. Changes nothing else."""
+    if not act.reason.strip():
+        return Refusal("There is nothing to say.")
+    return move(discrepancy, act, "comment", from_status=Status.values)
+
+
 def _close(
     discrepancy: Discrepancy, act: Act, name: str, **changes: object
 ) -> Changed | Refusal:

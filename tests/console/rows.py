@@ -1,5 +1,6 @@
 """Rows for the console's tests: small builders that read like sentences."""
 
+import os
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import count
@@ -10,11 +11,13 @@ from django.test import Client
 from django.utils import timezone
 
 from reliability.models import (
+    Artefact,
     Attempt,
     Body,
     DeadLetter,
     Delivery,
     Discrepancy,
+    IgnoreRule,
     Job,
     Membership,
     Operation,
@@ -24,6 +27,7 @@ from reliability.models import (
     RedriveMember,
     Report,
     Source,
+    Statement,
     Tenant,
 )
 
@@ -210,3 +214,29 @@ def redrive(of: Source, **more: Any) -> Redrive:
         verdict="will run", outcome="pending",
     )  # fmt: skip
     return made
+
+
+def artefact(of: Source) -> Artefact:
+    """Return a file that was kept, empty and read by nobody."""
+    return Artefact.objects.create(
+        tenant=of.tenant, source=of, sha256=os.urandom(32), size_bytes=0, name="day.csv",
+        received_at=timezone.now(), received_by="mara",
+    )  # fmt: skip
+
+
+def statement(of: Source) -> Statement:
+    """Return the first revision of a day, without a line."""
+    return Statement.objects.create(
+        tenant=of.tenant, source=of, artefact=artefact(of), statement_format="mapped-csv",
+        day=NOON.date(), created_at=timezone.now(),
+    )  # fmt: skip
+
+
+def ignore_rule(of: Source) -> IgnoreRule:
+    """Return a rule in force until tomorrow."""
+    now = timezone.now()
+    return IgnoreRule.objects.create(
+        tenant=of.tenant, source=of, name="shop monitor", family="missing",
+        operation_class="charge", reason="test card", until=now.date() + timedelta(days=1),
+        created_by="ines", created_at=now,
+    )  # fmt: skip

@@ -69,8 +69,11 @@ def test_a_stranger_is_sent_to_the_door() -> None:
 OBJECTS: dict[str, Callable[[Source], Any]] = {
     "dead-letters": rows.letter,
     "discrepancies": rows.discrepancy,
+    "files": rows.artefact,
+    "ignore-rules": rows.ignore_rule,
     "redrives": rows.redrive,
     "reports": lambda source: rows.report(source, "absent"),
+    "statements": rows.statement,
 }
 """What a route's id names; a new kind of object is added here, or its routes are not tried."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import re
@@ -18,7 +19,16 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from reliability.claim.door import forget
-from reliability.models import AuditEntry, Discrepancy, Job, Report, Source
+from reliability.models import (
+    Artefact,
+    AuditEntry,
+    Discrepancy,
+    IgnoreRule,
+    Job,
+    Report,
+    Source,
+    Statement,
+)
 from tests.console import rows
 from tests.database import world
 from tests.database.days import (
@@ -153,7 +163,7 @@ def test_an_upload_over_the_limit_is_refused_before_anything_is_kept(
     from reliability.conf import conf  # noqa: PLC0415
 
     small = replace(conf(), upload_bytes_max=100)
-    monkeypatch.setattr("reliability.console.views.reports.conf", lambda: small)
+    monkeypatch.setattr("reliability.console.views.uploads.conf", lambda: small)
     page = text_of(upload(as_role(source, "operator"), a_file(Row("ch_1"), Row("ch_2"))))
     assert "Use manage.py reconcile --file for larger ones." in page
     assert Source.objects.get(pk=source.pk).artefacts.count() == 0
@@ -331,6 +341,143 @@ def test_an_incomplete_day_is_forced_by_two_people_and_says_so(source: Source) -
     assert open_ones(source) == {("ch_1", "missing")}
 
 
+def test_a_large_recovery_is_asked_by_one_and_made_by_another(source: Source) -> None:
+    report(source, Row("ch_1", "10000.01"))
+    at = f"/discrepancies/{the_one(source).public_id}/"
+    mara, ines = as_role(source, "operator", "mara"), as_role(source, "operator", "ines")
+    with world.local(KIND, lambda event: None):
+        page = text_of(mara.post(f"{at}recover/", {"version": 1}, follow=True))
+        assert "A second person has to recover" in page
+        assert "takes two people; mara asked" in page
+        ines.post(f"{at}recover/", {"version": 2})
+    assert (the_one(source).status, Job.objects.count()) == ("recovering", 1)
+
+
+def test_somebody_takes_it_and_leaves_a_word(source: Source) -> None:
+    report(source, Row("ch_1"))
+    client = as_role(source, "operator", "mara")
+    at = f"/discrepancies/{the_one(source).public_id}/"
+    client.post(f"{at}take/", {"version": 1})
+    page = text_of(
+        client.post(f"{at}comment/", {"version": 2, "reason": "asked the shop"}, follow=True)
+    )
+    assert "mara looks after it" in page
+    assert "mara: comment, asked the shop" in page
+    assert open_ones(source) == {("ch_1", "missing")}
+
+
+# What would change, and what did.
+
+
+def test_a_preview_shows_what_would_change_and_changes_nothing(source: Source) -> None:
+    report(source, Row("ch_1"))
+    operation(source, "ch_3")
+    client = as_role(source, "operator")
+    page = text_of(upload(client, a_file(Row("ch_2"), Row("ch_3")), preview="1"))
+    assert "The file would be revision 2 with 2 lines" in page
+    assert "1 discrepancy would open and 1 close." in page
+    assert "ch_1: Missing here → nothing" in page
+    assert (Report.objects.count(), Statement.objects.count()) == (1, 1)
+    assert open_ones(source) == {("ch_1", "missing")}
+    [kept] = Artefact.objects.filter(statements=None)
+    form = {"day": str(DAY)}
+    page = text_of(client.post(f"/files/{kept.public_id}/count/", form, follow=True))
+    assert "Complete. 1 of 2 agree." in page
+    assert open_ones(source) == {("ch_2", "missing")}
+
+
+def test_a_preview_of_the_same_bytes_says_that_nothing_would_change(source: Source) -> None:
+    report(source, Row("ch_1"))
+    page = text_of(upload(as_role(source, "operator"), a_file(Row("ch_1")), preview="1"))
+    assert "Nothing would change" in page
+
+
+def test_a_preview_of_a_refused_file_says_why(source: Source) -> None:
+    page = text_of(upload(as_role(source, "operator"), b"PK\x03\x04", preview="1"))
+    assert "a zip archive" in page
+    assert "a zip archive" in text_of(as_role(source, "viewer").get("/statements/refused/"))
+
+
+def test_a_revision_shows_the_lines_that_differ(source: Source) -> None:
+    report(source, Row("ch_1"), Row("ch_2"))
+    made = report(source, Row("ch_1", "11.00"), Row("ch_3"))
+    client = as_role(source, "viewer")
+    assert made.statement
+    page = text_of(client.get(f"/statements/{made.statement.public_id}/"))
+    assert "3 lines differ from revision 1." in page
+    assert "id:ch_1-t ch_1 €10.00 €11.00" in page
+    assert "id:ch_2-t ch_2 €10.00 gone" in page
+    assert "id:ch_3-t ch_3 not there €10.00" in page
+    assert "2 statements are kept" in text_of(client.get("/statements/"))
+
+
+def test_missing_events_of_one_outage_are_one_line(source: Source) -> None:
+    for n in range(3):
+        operation(source, f"ch_{n}", state="dead")
+    made = report(source, *[Row(f"ch_{n}") for n in range(4)])
+    page = text_of(as_role(source, "viewer").get(f"/reports/{made.public_id}/"))
+    assert "In dead letter LedgerDown 3 €30.00" in page
+    assert "Never received – 1 €10.00" in page
+
+
+# Rules and months.
+
+
+def test_a_rule_is_added_and_ended_by_who_may_sign(source: Source) -> None:
+    form = {
+        "source": "shop", "name": "monitor", "family": "missing", "operation_class": "charge",
+        "until": "2026-11-01", "reason": "test card", "amount": "1000", "currency": "eur",
+    }  # fmt: skip
+    assert as_role(source, "operator").post("/ignore-rules/add/", form).status_code == 403
+    client = as_role(source, "approver", "ines")
+    client.post("/ignore-rules/add/", form)
+    made = report(source, Row("ch_1"), Row("ch_2", "10.01"))
+    assert open_ones(source) == {("ch_2", "missing")}
+    page = text_of(client.get("/ignore-rules/"))
+    assert (
+        "monitor shop, by ines missing charge, up to 1000 minor units of EUR test card 1"
+        in page
+    )
+    assert "1 ignored by hand or by rule" in text_of(client.get(f"/reports/{made.public_id}/"))
+    client.post(f"/ignore-rules/{IgnoreRule.objects.get().public_id}/end/")
+    assert open_ones(source) == {("ch_1", "missing"), ("ch_2", "missing")}
+    assert client.post("/ignore-rules/add/", form | {"until": "soon"}).status_code == 400
+
+
+def test_a_month_is_closed_when_every_due_day_is_signed(
+    source: Source, clock: time_machine.Traveller
+) -> None:
+    Source.objects.filter(pk=source.pk).update(
+        created_at=datetime(2026, 10, 14, 12, tzinfo=UTC)
+    )
+    operation(source, "ch_1")
+    made = report(source, Row("ch_1"))
+    client = as_role(source, "approver", "ines")
+    page = text_of(client.get("/reports/month/"))
+    assert "0 of 1 sources are closed" in page
+    assert "not closed 1 of 1 0 1 0 – €10.00 €10.00" in page
+    client.post(f"/reports/{made.public_id}/sign/")
+    assert "1 of 1 sources are closed" in text_of(client.get("/reports/month/?month=2026-10"))
+    for wrong in ("month=oktober", "month=2026-13", "monat=2026-10"):
+        assert client.get(f"/reports/month/?{wrong}").status_code == 400
+
+
+def test_the_pack_of_a_month_holds_every_hash_and_its_own(source: Source) -> None:
+    operation(source, "ch_1")
+    made = report(source, Row("ch_1"))
+    client = as_role(source, "viewer")
+    packed = json.loads(client.get("/reports/month/pack/?month=2026-10").content)
+    [row] = packed["reports"]
+    assert (row["day"], row["inputs_sha256"]) == (
+        "2026-10-14",
+        bytes(made.inputs_sha256).hex(),
+    )
+    text = json.dumps(
+        packed["reports"], sort_keys=True, ensure_ascii=False, separators=(",", ":")
+    )
+    assert packed["reports_sha256"] == hashlib.sha256(text.encode()).hexdigest()
+
+
 # Files.
 
 
@@ -396,6 +543,10 @@ def test_another_tenant_s_report_and_discrepancy_do_not_exist(source: Source) ->
     for part in ("recover/", "ignore/", "resolve/", "reopen/"):
         form = {"version": 1, "reason": "why"}  # type: ignore[dict-item]
         assert stranger.post(f"/discrepancies/{one.public_id}/{part}", form).status_code == 404
+    assert made.statement
+    assert stranger.get(f"/statements/{made.statement.public_id}/").status_code == 404
+    at = f"/files/{made.statement.artefact.public_id}/count/"
+    assert stranger.post(at, {"day": str(DAY)}).status_code == 404
     assert upload(stranger, a_file()).status_code == 400
     assert b"ch_1" not in stranger.get("/discrepancies/").content
     assert b"shop" not in stranger.get("/reports/").content

@@ -93,6 +93,18 @@ def reopen(request: OperatorRequest, public_id: str) -> HttpResponse:
     return _decide(request, public_id, discrepancies.reopen)
 
 
+@act(needs="recover_discrepancy")
+def take(request: OperatorRequest, public_id: str) -> HttpResponse:
+    """Become the one who looks after it."""
+    return _decide(request, public_id, discrepancies.take)
+
+
+@act(needs="recover_discrepancy")
+def comment(request: OperatorRequest, public_id: str) -> HttpResponse:
+    """Leave a word on its record."""
+    return _decide(request, public_id, discrepancies.comment)
+
+
 def _until(request: OperatorRequest) -> date | None:
     text = request.POST.get("until", "")
     try:

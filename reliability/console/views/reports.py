@@ -1,29 +1,19 @@
-"""The daily compare's pages: days beside each other, one report, upload, sign-off."""
+"""The daily compare's pages: days beside each other, one report, what changed, files of it."""
 
-from datetime import date
-from typing import Any, BinaryIO, cast
+from typing import Any
 
-from django.contrib import messages
 from django.db.models import F
 from django.http import HttpResponse, StreamingHttpResponse
-from django.shortcuts import redirect
 
 from reliability.conf import conf
-from reliability.console import compared, export, strip
-from reliability.console.access import OperatorRequest, act, for_tenant, owned, page
-from reliability.console.choices import act_of
+from reliability.console import compared, export, missing, strip
+from reliability.console.access import OperatorRequest, owned, page
 from reliability.console.filters import NotUnderstood
 from reliability.console.pages import show
-from reliability.models import Discrepancy, Report, Source, Statement, Verdict
+from reliability.models import Discrepancy, Report, Verdict
 from reliability.reconcile import local_day
 from reliability.reconcile.changes import changes, previous
-from reliability.reconcile.day import NothingToCompare
-from reliability.reconcile.discrepancies import Refusal
-from reliability.reconcile.forcing import agree_to_force, ask_to_force
-from reliability.reconcile.formats.base import StatementError
-from reliability.reconcile.planner import compare_onwards
-from reliability.reconcile.signing import needs_note, open_on, prepare, sign
-from reliability.reconcile.statement import Refused, import_statement, receive
+from reliability.reconcile.signing import needs_note, open_on
 
 SHOWN_MAX = 200
 """Discrepancies on one report's page; the inbox pages through all of them."""
@@ -80,6 +70,7 @@ def detail(request: OperatorRequest, public_id: str) -> HttpResponse:
         "verdict": verdict,
         "by_verdict": _by_verdict(found),
         "transit": compared.in_transit(report),
+        "groups": missing.groups(report),
         "versions": _versions(report),
         "statement": report.statement,
         "needs_note": needs_note(report),
@@ -131,7 +122,7 @@ def _blind_spots(report: Report) -> list[str]:
         compared.discrepancies_of(report).filter(status=Discrepancy.Status.IGNORED).count()
     )
     if ignored:
-        spots.append(f"{ignored} ignored by hand, each with its reason.")
+        spots.append(f"{ignored} ignored by hand or by rule, each with its reason.")
     if silent := Verdict.objects.filter(
         report=report, operation__amount_minor=None, verdict__in=compared.AGREEING
     ).count():
@@ -159,111 +150,6 @@ def what_changed(request: OperatorRequest, public_id: str) -> HttpResponse:
 def _report(request: OperatorRequest, public_id: str) -> Report:
     reports = Report.objects.select_related("source", "statement__artefact")
     return owned(request, reports, public_id=public_id)
-
-
-# Acts.
-
-
-@act(needs="upload_statement")
-def upload(request: OperatorRequest) -> HttpResponse:
-    """Keep a file, read it as the day's statement and compare."""
-    source, day = _asked_for(request)
-    given = request.FILES.get("file")
-    if given is None or given.file is None:
-        raise NotUnderstood("No file was chosen.")
-    if (given.size or 0) > conf().upload_bytes_max:
-        size = conf().upload_bytes_max // 1024 // 1024
-        messages.error(
-            request,
-            f"{given.name}: more than {size} MB. Use manage.py reconcile --file for larger ones.",
-        )
-        return redirect("console:reports")
-    who = request.user.get_username()
-    try:
-        artefact = receive(
-            source,
-            name=given.name or "statement",
-            content=cast("BinaryIO", given.file),
-            by=who,
-        )
-    except StatementError as error:
-        messages.error(request, f"{given.name}: {error}.")
-        return redirect("console:reports")
-    read = import_statement(artefact, day)
-    if isinstance(read, Refused):
-        messages.error(request, f"Refused. {read.sentence}.")
-    elif artefact.seen_again and _has_report(read):
-        messages.success(request, "These bytes were seen before: nothing has changed.")
-    return _compare(request, source, day)
-
-
-def _asked_for(request: OperatorRequest) -> tuple[Source, date]:
-    sources = for_tenant(request, Source.objects.filter(internal=False))
-    source = sources.filter(slug=request.POST.get("source", "")).first()
-    if source is None:
-        raise NotUnderstood("The form names no source of this tenant.")
-    try:
-        return source, date.fromisoformat(request.POST.get("day", ""))
-    except ValueError:
-        raise NotUnderstood("The form names no day.") from None
-
-
-def _has_report(statement: Statement) -> bool:
-    return Report.objects.filter(statement=statement, current=True).exists()
-
-
-def _compare(request: OperatorRequest, source: Source, day: date) -> HttpResponse:
-    try:
-        report = compare_onwards(source, day, by=request.user.get_username())
-    except (NothingToCompare, StatementError) as error:
-        messages.error(request, str(error))
-        return redirect("console:reports")
-    return redirect("console:report", report.public_id)
-
-
-@act(needs="upload_statement")
-def compare_again(request: OperatorRequest, public_id: str) -> HttpResponse:
-    """Run the day's compare again on what is kept; the same inputs change nothing."""
-    report = _report(request, public_id)
-    newest = Report.objects.filter(source=report.source, day=report.day, current=True).first()
-    answer = _compare(request, report.source, report.day)
-    now = Report.objects.filter(source=report.source, day=report.day, current=True).first()
-    if newest and newest == now:
-        messages.success(request, f"Nothing has changed since version {newest.version}.")
-    return answer
-
-
-@act(needs="upload_statement")
-def ask_force(request: OperatorRequest, public_id: str) -> HttpResponse:
-    """Ask a second person to let an incomplete statement be compared."""
-    return _answer(request, ask_to_force(_report(request, public_id), act_of(request)))
-
-
-@act(needs="sign_report")
-def agree_force(request: OperatorRequest, public_id: str) -> HttpResponse:
-    """Agree, as the second person, to what somebody else asked for."""
-    return _answer(request, agree_to_force(_report(request, public_id), act_of(request)))
-
-
-@act(needs="upload_statement")
-def prepare_day(request: OperatorRequest, public_id: str) -> HttpResponse:
-    """Say that the day was gone through, with a note for the reviewer."""
-    return _answer(request, prepare(_report(request, public_id), act_of(request)))
-
-
-@act(needs="sign_report")
-def sign_day(request: OperatorRequest, public_id: str) -> HttpResponse:
-    """Sign this version off."""
-    return _answer(request, sign(_report(request, public_id), act_of(request)))
-
-
-def _answer(request: OperatorRequest, done: Any) -> HttpResponse:
-    """Tell what an act did and go to the report as it is now."""
-    public_id = request.resolver_match.kwargs["public_id"] if request.resolver_match else ""
-    if isinstance(done, Refusal):
-        messages.error(request, f"{done.why} Nothing has changed.")
-        return redirect("console:report", public_id)
-    return redirect("console:report", done.report.public_id)
 
 
 # Files.
