@@ -17,7 +17,8 @@ SELECT asked.redrive_id, asked.tenant_id, letter.id, job.id, letter.round, job.v
            WHEN 'will run' THEN 'its effects commit with its done mark: nothing was kept'
            WHEN 'running' THEN 'in R-' || elsewhere.redrive_id
            WHEN 'cannot run' THEN
-               CASE WHEN letter.kind = ANY(asked.known) THEN letter.reason
+               CASE WHEN known.erased_at IS NOT NULL THEN 'its body was erased'
+                    WHEN letter.kind = ANY(asked.known) THEN letter.reason
                     ELSE 'no handler of this kind is installed' END
            WHEN 'window closed' THEN
                CASE WHEN letter.outcome = 'expired' THEN letter.reason
@@ -28,17 +29,17 @@ FROM (SELECT %s::bigint AS redrive_id, %s::bigint AS tenant_id, %s::timestamptz 
 CROSS JOIN ({chosen}) chosen
 JOIN reliability_deadletter letter ON letter.id = chosen.id
 JOIN reliability_job job ON job.id = letter.job_id
-LEFT JOIN (
-    SELECT member.letter_id, min(member.redrive_id) AS redrive_id
-    FROM reliability_redrive redrive
-    JOIN reliability_redrivemember member
-        ON member.redrive_id = redrive.id AND member.outcome = 'pending'
-    WHERE redrive.state IN ('waiting', 'running', 'paused', 'stopped')
-    GROUP BY member.letter_id
-) elsewhere ON elsewhere.letter_id = letter.id
+JOIN reliability_processedkey known ON known.id = job.key_id
+CROSS JOIN LATERAL (
+    SELECT min(member.redrive_id) AS redrive_id
+    FROM reliability_redrivemember member
+    JOIN reliability_redrive redrive ON redrive.id = member.redrive_id
+    WHERE member.letter_id = letter.id AND member.outcome = 'pending'
+      AND redrive.state IN ('waiting', 'running', 'paused', 'stopped')
+) elsewhere
 CROSS JOIN LATERAL (SELECT CASE
     WHEN letter.outcome IN ('unparseable', 'unroutable', 'suspect')
-        OR letter.kind <> ALL(asked.known) THEN 'cannot run'
+        OR letter.kind <> ALL(asked.known) OR known.erased_at IS NOT NULL THEN 'cannot run'
     WHEN elsewhere.redrive_id IS NOT NULL THEN 'running'
     WHEN letter.outcome = 'expired' OR job.not_after <= asked.now THEN 'window closed'
     WHEN letter.kind = ANY(asked.sure) THEN 'will run'

@@ -23,20 +23,22 @@ WITH next AS MATERIALIZED (
     LIMIT %(limit)s
 ),
 held AS MATERIALIZED (
-    SELECT job.id, job.state, job.version, job.not_after
-    FROM reliability_job job
-    WHERE job.id = ANY(ARRAY(SELECT job_id FROM next))
-    FOR NO KEY UPDATE SKIP LOCKED
+    SELECT next.*, job.state, job.version AS now_at, job.not_after, job.key_id, job.queue
+    FROM next JOIN reliability_job job ON job.id = next.job_id
+    FOR NO KEY UPDATE OF job SKIP LOCKED
 ),
 judged AS MATERIALIZED (
-    SELECT next.id, next.letter_id, next.job_id,
-           CASE WHEN held.state <> 'dead' OR held.version <> next.version
+    SELECT held.id, held.letter_id, held.job_id, held.queue,
+           CASE WHEN held.state <> 'dead' OR held.now_at <> held.version
                     THEN 'moved on since the set was frozen'
                 WHEN held.not_after <= %(now)s
-                     AND NOT (next.verdict = 'will run' AND next.asked_at >= %(asked_since)s)
+                     AND NOT (held.verdict = 'will run' AND held.asked_at >= %(asked_since)s)
                     THEN 'its window closed before its turn'
+                WHEN EXISTS (SELECT FROM reliability_processedkey known
+                             WHERE known.id = held.key_id AND known.erased_at IS NOT NULL)
+                    THEN 'its body was erased'
                 ELSE '' END AS why
-    FROM next JOIN held ON held.id = next.job_id
+    FROM held
 ),
 moved AS (
     UPDATE reliability_job job SET
@@ -46,7 +48,6 @@ moved AS (
         round_crashes = job.crashes, round_crashes_alone = job.crashes_alone,
         round_releases = job.releases
     WHERE job.id = ANY(ARRAY(SELECT job_id FROM judged WHERE why = ''))
-    RETURNING job.id, job.queue
 ),
 closed AS (
     UPDATE reliability_deadletter SET
@@ -61,8 +62,6 @@ told AS (
         started_at = CASE WHEN judged.why = '' THEN %(now)s ELSE NULL END,
         settled_at = CASE WHEN judged.why = '' THEN NULL ELSE %(now)s END
     FROM judged WHERE member.id = judged.id
-    RETURNING member.job_id, member.outcome
+    RETURNING member.outcome, judged.queue
 )
-SELECT coalesce(moved.queue, '') AS queue, told.outcome, count(*)::int AS letters
-FROM told LEFT JOIN moved ON moved.id = told.job_id
-GROUP BY 1, 2
+SELECT queue, outcome, count(*)::int AS letters FROM told GROUP BY queue, outcome

@@ -7,10 +7,15 @@
 -- A job back in a later round than the one it was given became a letter again; one that is dead
 -- in its old round was taken back by hand.
 
-WITH ended AS (
+-- OFFSET 0 keeps the shape: from the members to their jobs, by key, whatever the statistics say of a
+-- table that was empty a moment ago.
+
+WITH ended AS MATERIALIZED (
     SELECT member.id, job.state, job.round AS now_in, member.round
     FROM reliability_redrivemember member
-    JOIN reliability_job job ON job.id = member.job_id
+    CROSS JOIN LATERAL (
+        SELECT state, round FROM reliability_job WHERE id = member.job_id OFFSET 0
+    ) job
     WHERE member.redrive_id = %(redrive_id)s AND member.outcome = 'running'
       AND NOT (job.state IN ('ready', 'running') AND job.round = member.round + 1)
     ORDER BY member.letter_id

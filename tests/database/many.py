@@ -22,6 +22,10 @@ keys AS (
     FROM asked, generate_series(1, %s) n
     RETURNING id, tenant_id, source_id, kind, claimed_at
 ),
+bodies AS (
+    INSERT INTO reliability_body (tenant_id, key_id, raw, headers, sha256, created_at)
+    SELECT tenant_id, id, '{}', '{}', sha256('{}'), claimed_at FROM keys
+),
 jobs AS (
     INSERT INTO reliability_job
         (tenant_id, source_id, key_id, kind, queue, state, run_at, created_at, ended_at, starts)

@@ -20,7 +20,15 @@ from reliability.handlers import (
     ProviderHeader,
     UniqueConstraint,
 )
-from reliability.models import AuditEntry, DeadLetter, Job, Redrive, RedriveMember, Source
+from reliability.models import (
+    AuditEntry,
+    DeadLetter,
+    Job,
+    ProcessedKey,
+    Redrive,
+    RedriveMember,
+    Source,
+)
 from reliability.policy import RunOnce
 from reliability.work.dead_letters import Act, Seen, discard, requeue
 from reliability.work.lease import take
@@ -140,6 +148,14 @@ def test_letters_that_come_after_the_cut_off_are_not_part_of_the_set(live: Sourc
     assert DeadLetter.objects.open().count() == 2
 
 
+def test_a_letter_buried_after_the_cut_off_is_not_taken_whatever_is_there_by_then(
+    live: Source,
+) -> None:
+    many.dead_letters(live, 1)
+    many.dead_letters(live, 2, kind="later", at=timezone.now() + timedelta(minutes=1))
+    assert frozen().members.count() == 1
+
+
 def test_letters_of_another_tenant_never_join(live: Source) -> None:
     many.dead_letters(live, 2)
     many.dead_letters(world.source("other", of="globex"), 3, kind="foreign")
@@ -194,6 +210,19 @@ def test_a_kind_without_verify_cannot_tell_and_one_without_handler_cannot_run(
     with world.kind("mail", book, sink=ProviderHeader()):
         found = verdicts(frozen())
     assert found == {"cannot tell": 1, "cannot run": 2}
+
+
+def test_a_letter_whose_body_was_erased_cannot_run_before_or_after_the_start(
+    live: Source,
+) -> None:
+    many.dead_letters(live, 2)
+    keys = ProcessedKey.objects.order_by("pk")
+    keys.filter(pk=keys[0].pk).update(erased_at=timezone.now())
+    redrive = started()
+    assert verdicts(redrive) == {"cannot run": 1, "will run": 1}
+    keys.update(erased_at=timezone.now())
+    tick()
+    assert counts(redrive) == {"left alone": 1, "skipped": 1}
 
 
 def test_a_kind_whose_effects_commit_with_its_done_mark_will_run(live: Source) -> None:
@@ -422,6 +451,32 @@ def test_a_letter_requeued_by_hand_first_is_not_requeued_twice(live: Source) -> 
     tick()
     assert counts(redrive) == {"skipped": 1}
     assert Job.objects.get().round == 2
+
+
+def came_back(letter: DeadLetter) -> None:
+    """Let somebody requeue the letter, and its job die once more."""
+    BROKEN.add("*")
+    assert requeue([Seen(letter.pk, letter.job.version)], by("second")).letter_ids
+    work()
+    BROKEN.clear()
+
+
+def test_a_letter_that_was_requeued_and_died_again_meanwhile_is_skipped(live: Source) -> None:
+    many.dead_letters(live, 1)
+    redrive = started()
+    came_back(DeadLetter.objects.select_related("job").get())
+    tick()
+    assert counts(redrive) == {"skipped": 1}
+    assert Job.objects.get().state == "dead"
+
+
+def test_a_letter_that_died_again_meanwhile_is_not_closed_as_applied(live: Source) -> None:
+    many.dead_letters(live, 1)
+    redrive = frozen()
+    redrive.members.update(verdict="already applied", outcome="left alone")
+    came_back(DeadLetter.objects.select_related("job").get())
+    assert close_applied(redrive, by()) == 0
+    assert Job.objects.get().state == "dead"
 
 
 def test_verify_is_asked_again_when_a_letters_turn_comes(live: Source) -> None:

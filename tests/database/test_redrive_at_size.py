@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection, connections
+from django.db import DatabaseError, connection, connections, transaction
 from django.utils import timezone
 
 from reliability import sql
@@ -139,6 +139,16 @@ def test_two_ticks_at_once_requeue_each_letter_once() -> None:
     advance(now + timedelta(seconds=10))
     assert counts(redrive) == {"running": 500}
     assert set(Job.objects.values_list("round", flat=True)) == {2}
+
+
+def test_a_tick_passes_over_a_redrive_that_another_tick_is_moving() -> None:
+    redrive = started(5)
+    later = timezone.now() + timedelta(seconds=10)
+    with transaction.atomic():
+        Redrive.objects.select_for_update().get(pk=redrive.pk)
+        (told,) = all_at_once(lambda: advance(later))
+    assert told == []
+    assert counts(redrive) == {"pending": 5}
 
 
 def test_a_person_and_the_redrive_never_both_requeue_a_letter() -> None:

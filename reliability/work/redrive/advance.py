@@ -162,7 +162,7 @@ def _requeue(redrive: Redrive, letters: int, now: datetime) -> int:
         asking=_asking(), asked_since=now - conf().redrive_verified_for,
         actor=redrive.actor, reason=reason, lane=Job.LANE_REDRIVE,
     )  # fmt: skip
-    for queue in {row.queue for row in rows if row.queue}:
+    for queue in {row.queue for row in rows if row.outcome == Outcome.RUNNING}:
         dispatch.ring_on_commit(queue, using=sql.database().alias)
     return sum(row.letters for row in rows if row.outcome == Outcome.RUNNING)
 
