@@ -33,6 +33,10 @@ class JobInterrupted(ReliabilityError):
     """The worker is shutting down and the grace for running handlers is over."""
 
 
+class LeakedTransaction(ReliabilityError):
+    """A local handler left a transaction open, or marked ours for rollback: nothing of it stays."""
+
+
 class OutsideEffectInLocalTransaction(ReliabilityError):
     """A LocalTransaction handler opened a socket: that effect could not be rolled back."""
 

@@ -22,7 +22,7 @@ from reliability.conf import conf
 from reliability.errors import JobInterrupted, JobTimeout, OutsideEffectInLocalTransaction
 from reliability.handlers import Event, Kind, LocalTransaction, UniqueConstraint
 from reliability.work.lease import Leased
-from reliability.work.settle import Done, Failed
+from reliability.work.settle import Done, Failed, plain
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,7 @@ def attempt(job: Leased, kind: Kind, event: Event, *, own_job: bool) -> Done | F
             _inside(kind),
             _rolled_back(kind),
         ):
-            return Done(job, kind.handle(event), started_at)
+            return Done(job, plain(kind.handle(event)), started_at)
     except BaseException as error:  # noqa: BLE001 - the one place where a failure becomes a verdict
         if original := _original(kind, error):
             return Done(job, original, started_at)

@@ -11,13 +11,14 @@ from django.utils import timezone
 
 from reliability import sql
 from reliability.conf import conf
-from reliability.errors import LeaseLost, PermanentError
+from reliability.errors import LeakedTransaction, LeaseLost, PermanentError
 from reliability.handlers import Event, Kind, find
 from reliability.models import Job
 from reliability.work import attempt as attempts
 from reliability.work.attempt import attempt
 from reliability.work.holds import paused_kinds
 from reliability.work.lease import Leased, events
+from reliability.work.nesting import close_leaked
 from reliability.work.settle import Done, Failed, fail, finish, release
 
 logger = logging.getLogger(__name__)
@@ -126,9 +127,7 @@ def _in_savepoint(waiting: Ready, batch: _Batch) -> None:
         return
     connection = sql.database()
     hooks = len(connection.run_on_commit)
-    verdict = attempt(waiting.job, waiting.kind, waiting.event, own_job=waiting.own_job)
-    if isinstance(verdict, Done):
-        verdict = _checked(waiting, verdict, f"{CHECK_NOW}; {NEXT_MARK}")
+    verdict = _attempted(waiting, f"{CHECK_NOW}; {NEXT_MARK}")
     match verdict:
         case Done():
             batch.done.append(verdict)
@@ -139,15 +138,26 @@ def _in_savepoint(waiting: Ready, batch: _Batch) -> None:
             batch.failed.append(verdict)
 
 
-def _checked(waiting: Ready, done: Done, commands: str) -> Done | Failed:
-    """Let the database check what the handler deferred, while it is still that handler's."""
+def _attempted(waiting: Ready, commands: str) -> Done | Failed:
+    """Run the handler, close what it left open, and let the database check what it deferred."""
+    depth = len(sql.database().savepoint_ids)
+    verdict = attempt(waiting.job, waiting.kind, waiting.event, own_job=waiting.own_job)
+    leaked = close_leaked(depth)
+    if isinstance(verdict, Failed):
+        return verdict
+    if leaked:
+        return _failed(
+            waiting, verdict, LeakedTransaction("a transaction was left open or undone")
+        )
     try:
         sql.command(commands)
     except DatabaseError as error:
-        return Failed(
-            waiting.job, waiting.kind, error, done.started_at, own_job=waiting.own_job
-        )
-    return done
+        return _failed(waiting, verdict, error)
+    return verdict
+
+
+def _failed(waiting: Ready, done: Done, error: Exception) -> Failed:
+    return Failed(waiting.job, waiting.kind, error, done.started_at, own_job=waiting.own_job)
 
 
 class Undone(Exception):
@@ -160,9 +170,7 @@ class Undone(Exception):
 
 def _work(waiting: Ready) -> Done:
     """Run the handler in the open transaction and check its constraints; else raise ``Undone``."""
-    verdict = attempt(waiting.job, waiting.kind, waiting.event, own_job=waiting.own_job)
-    if isinstance(verdict, Done):
-        verdict = _checked(waiting, verdict, CHECK_NOW)
+    verdict = _attempted(waiting, CHECK_NOW)
     if isinstance(verdict, Failed):
         raise Undone(verdict)
     return verdict

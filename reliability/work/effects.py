@@ -21,6 +21,7 @@ from reliability.handlers import DedupeWindow, Kind
 from reliability.models import Effect, Job
 from reliability.work import attempt as attempts
 from reliability.work.lease import JobId, Leased
+from reliability.work.nesting import open_transactions
 from reliability.work.settle import intend, storable
 
 NOTHING_HAPPENED = (PermanentError, RetryLater)
@@ -40,12 +41,6 @@ class _Extended:
 @dataclass(frozen=True)
 class _Answer:
     result: Any
-
-
-def open_transactions() -> tuple[bool, int]:
-    """Tell how deep this thread's connection is in transactions, to be compared later."""
-    connection = sql.database()
-    return connection.get_autocommit(), len(connection.savepoint_ids)
 
 
 @dataclass

@@ -15,8 +15,9 @@ from reliability.work import attempt as attempts
 from reliability.work.attempt import attempt
 from reliability.work.batch import Ready, has_time, prepare, run_one
 from reliability.work.destinations import DEFERRED
-from reliability.work.effects import Effects, open_transactions
+from reliability.work.effects import Effects
 from reliability.work.lease import take
+from reliability.work.nesting import abandon, open_transactions
 from reliability.work.settle import (
     Deferred,
     Done,
@@ -107,7 +108,7 @@ def run_outside_one(waiting: Ready) -> None:
     verdict = attempt(waiting.job, waiting.kind, event, own_job=waiting.own_job)
     if open_transactions() != effects.depth:
         # The handler left one open: the verdict must not hang on it.
-        sql.database().close()
+        abandon()
     _settle(waiting, verdict, in_doubt=effects.in_doubt)
 
 

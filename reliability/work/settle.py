@@ -170,17 +170,22 @@ def _bury(failed: Failed, verdict: Bury) -> bool:
 
 
 def storable(result: Any) -> Jsonb | None:
-    """Return a result as JSON, or a note where it is not JSON or too large to keep."""
+    """Return a result as it is stored; ``None`` is no result."""
+    kept = plain(result)
+    return None if kept is None else Jsonb(kept)
+
+
+def plain(result: Any) -> Any:
+    """Return a result as JSON has it, or a note where it is not JSON or too large to keep."""
     if result is None:
         return None
     try:
         text = json.dumps(result, allow_nan=False)
-        text.encode()
     except (TypeError, ValueError, RecursionError):
-        return Jsonb({"not kept": f"a {type(result).__name__} is not JSON"})
+        return {"not kept": f"a {type(result).__name__} is not JSON"}
     if len(text) > conf().result_bytes_max or "\\u0000" in text or "\\ud" in text:
-        return Jsonb({"not kept": "too large, or text that cannot be stored"})
-    return Jsonb(json.loads(text))
+        return {"not kept": "too large, or text that cannot be stored"}
+    return json.loads(text)
 
 
 def error_of(error: BaseException) -> dict[str, str]:
