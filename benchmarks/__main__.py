@@ -33,6 +33,7 @@ def _tell_peers_the_addresses() -> None:
     base = settings.DATABASES["default"]
     host = f"{base['USER']}:{base['PASSWORD']}@{base['HOST']}:{base['PORT']}"
     os.environ["DATABASE_URL"] = f"postgresql://{host}/{base['NAME']}"
+    os.environ["EFFECT_URL"] = os.environ["DATABASE_URL"]
     os.environ["BROKER_URL"] = settings.CELERY_BROKER_URL
 
 

@@ -16,7 +16,7 @@ _own = threading.local()
 def connection() -> psycopg.Connection:
     """Return this thread's autocommit connection, opened after any fork."""
     if getattr(_own, "pid", None) != os.getpid():
-        _own.connection = psycopg.connect(os.environ["DATABASE_URL"], autocommit=True)
+        _own.connection = psycopg.connect(os.environ["EFFECT_URL"], autocommit=True)
         _own.connection.prepare_threshold = 1
         _own.pid = os.getpid()
     return _own.connection

@@ -22,8 +22,8 @@ def is_inside() -> bool:
     return os.environ.get("RELIABILITY_HANDLERS") == HANDLERS
 
 
-def environment(folder: Path) -> dict[str, str]:
-    """Return an environment that knows the folder's servers, the story's handlers, the quick pace.
+def environment(folder: Path, *, pace: str = "quick") -> dict[str, str]:
+    """Return an environment that knows the folder's servers, the story's handlers and a pace.
 
     Nobody's database, broker or secrets are taken along.
     """
@@ -31,7 +31,7 @@ def environment(folder: Path) -> dict[str, str]:
     return clean | {
         "RELIABILITY_DATA": str(folder),
         "RELIABILITY_HANDLERS": HANDLERS,
-        "RELIABILITY_PACE": "quick",
+        "RELIABILITY_PACE": pace,
     }
 
 
@@ -39,6 +39,7 @@ def run_inside(
     arguments: Sequence[str],
     *,
     folder: Path,
+    pace: str = "quick",
     each_second: Callable[[], None] = lambda: None,
 ) -> int:
     """Run `manage.py` over the folder's servers, pass signals on, and return its exit code.
@@ -49,7 +50,7 @@ def run_inside(
     process = subprocess.Popen(  # noqa: S603 - ourselves
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
-        env=environment(folder),
+        env=environment(folder, pace=pace),
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )

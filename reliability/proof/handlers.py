@@ -3,6 +3,7 @@
 Imported where RELIABILITY_HANDLERS names it, and nowhere else: by the demo and by the proof.
 """
 
+import time
 from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
@@ -123,3 +124,12 @@ def _declare(name: str, kind: StoryKind) -> Callable[[Handle], Handle]:
 
 
 _register()
+
+
+UNTIL = "wait.until"
+
+
+@handler(UNTIL, sink=LocalTransaction())
+def wait_until(event: Event) -> None:
+    """Hold the worker until a moment that the payload names; after it, be done at once."""
+    time.sleep(max(0.0, event.payload["until"] - time.time()))

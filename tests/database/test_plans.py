@@ -48,6 +48,7 @@ PLANS: dict[str, set[str]] = {
     "record_receipts": CLAIMED,
     "reopen_failed_recoveries": OPERATION,
     "rescue_job": JOB,
+    "revision_changes": {"lines_to_compare", "one_line_per_identity"},
     "return_job": JOB,
     "settle_discrepancies": OPERATION,
     "version_changes": {"verdicts_of_a_report"},
@@ -56,6 +57,11 @@ PLANS: dict[str, set[str]] = {
 """Statement to the index that makes it fast; one of several where they are equally good."""
 WITHOUT_INDEX = {"apply_ignore_rules", "backstop", "next_report_id", "now"}
 """Statements that read no table of ours, or a handful of rows."""
+
+ELSEWHERE = {
+    "digest_members", "freeze_members", "requeue_members", "resolve_members", "settle_members",
+}  # fmt: skip
+"""Statements of redrives: planned in test_redrive_plans.py, on sets of their own."""
 
 
 def samples(report: Report) -> dict[str, Any]:
@@ -118,7 +124,7 @@ def test_every_statement_names_the_index_it_needs() -> None:
         for path in resources.files(sql).iterdir()
         if path.name.endswith(".sql")
     }
-    assert files == set(PLANS) | WITHOUT_INDEX
+    assert files == set(PLANS) | WITHOUT_INDEX | ELSEWHERE
 
 
 @pytest.mark.django_db
