@@ -1,23 +1,41 @@
 """Recovering: what never arrived is put through layer 1, under its operation."""
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
 from django.db import transaction
 
 from reliability import sql
 from reliability.claim.accept import Fate, claim
 from reliability.claim.door import door
-from reliability.models import DeadLetter, Discrepancy, Job, Operation, Receipt, StatementLine
+from reliability.errors import AddressRefused, NoAnswer
+from reliability.models import (
+    ApiCredential,
+    DeadLetter,
+    Discrepancy,
+    Job,
+    Operation,
+    Receipt,
+    Source,
+    StatementLine,
+)
 from reliability.reconcile.discrepancies import (
     Changed,
     Refusal,
     move,
     who_was_first,
 )
+from reliability.reconcile.providers import stripe_objects
+from reliability.reconcile.providers.provided import CannotFetch, Fetched, Gone
 from reliability.reconcile.remake import Unmade, event_from
 from reliability.work.dead_letters import Act, Seen, requeue
 
 Status = Discrepancy.Status
+Fetch = Callable[[Source, str, str], Fetched | Gone]
+FETCHERS: Mapping[str, Fetch] = MappingProxyType({"stripe": stripe_objects.fetch})
+"""Scheme to who is asked for an object, by operation class and reference."""
 
 
 @dataclass(frozen=True)
@@ -43,24 +61,39 @@ class _Undone(Exception):
         self.refusal = refusal
 
 
-def recover(discrepancy: Discrepancy, act: Act) -> Recovered | Asked | Refusal:
+def recover(
+    discrepancy: Discrepancy, act: Act, *, from_line: bool = False
+) -> Recovered | Asked | Refusal:
     """Let a missing event take effect once, whatever became of it before.
 
     Above ``conf().recover_alone_max`` the first call only asks, and another person's recovers.
-
     ``discrepancy`` is as the person saw it (its version is compared). Where its operation was
     claimed, its own job goes on: a dead letter is requeued, nothing is claimed anew. Otherwise an
-    event is built from the statement's line and taken in under the operation, so that a webhook
-    that comes late is absorbed. A second call finds it recovering and does nothing.
+    event is made of the provider's object, or of the statement's line where the provider has it no
+    longer, and taken in under the operation: a webhook that comes late is absorbed. A second call
+    finds it recovering and does nothing. ``from_line`` asks no provider.
     """
     if why := _unfit(discrepancy, act):
         return Refusal(why)
     if discrepancy.needs_two and discrepancy.recover_asked_by in ("", act.actor):
         return _ask(discrepancy, act)
     try:
+        # Asking the provider takes time, so it comes before the transaction.
+        provided = None if from_line or _job_of(discrepancy) else _provided(discrepancy)
+    except (CannotFetch, AddressRefused, NoAnswer) as error:
+        return Refusal(f"{error}. It stays open; it can also be recovered from the line.")
+    return _set_going(discrepancy, act, provided)
+
+
+def _set_going(
+    discrepancy: Discrepancy, act: Act, provided: Mapping[str, Any] | None
+) -> Recovered | Refusal:
+    try:
         with transaction.atomic(using=sql.database().alias):
             job = _job_of(discrepancy)
-            return _resume(discrepancy, job, act) if job else _take_in(discrepancy, act)
+            if job:
+                return _resume(discrepancy, job, act)
+            return _take_in(discrepancy, act, provided)
     except _Undone as undone:
         return undone.refusal
 
@@ -81,6 +114,16 @@ def _ask(discrepancy: Discrepancy, act: Act) -> Asked | Refusal:
         recover_asked_by=act.actor,
     )  # fmt: skip
     return changed if isinstance(changed, Refusal) else Asked(changed.discrepancy)
+
+
+def _provided(discrepancy: Discrepancy) -> Mapping[str, Any] | None:
+    """Ask the provider for the object, where this source may; ``None``: the line has to do."""
+    source = discrepancy.source
+    fetch = FETCHERS.get(source.scheme)
+    if fetch is None or not ApiCredential.objects.filter(source=source).exists():
+        return None
+    found = fetch(source, discrepancy.operation_class, discrepancy.reference)
+    return found.content if isinstance(found, Fetched) else None
 
 
 def _job_of(discrepancy: Discrepancy) -> Job | None:
@@ -120,22 +163,25 @@ def _requeue(job: Job, act: Act) -> str | Refusal:
     return "Its dead letter was requeued: same key, fresh attempts."
 
 
-def _take_in(discrepancy: Discrepancy, act: Act) -> Recovered | Refusal:
-    found = _event(discrepancy)
+def _take_in(
+    discrepancy: Discrepancy, act: Act, provided: Mapping[str, Any] | None
+) -> Recovered | Refusal:
+    found = _event(discrepancy, provided)
     if isinstance(found, Refusal):
         return found
-    how = "An event built from the statement’s line was accepted under its operation."
+    made_of = "built from the statement’s line" if provided is None else "fetched from them"
+    how = f"An event {made_of} was accepted under its operation."
     job = Job.objects.filter(public_id=found.job_id).first() if found.job_id else None
     return _recovering(discrepancy, act, job=job, how=how)
 
 
-def _event(discrepancy: Discrepancy) -> Fate | Refusal:
+def _event(discrepancy: Discrepancy, provided: Mapping[str, Any] | None) -> Fate | Refusal:
     lines = StatementLine.objects.select_related("statement__source")
     line = lines.filter(pk=discrepancy.line_id).first() if discrepancy.line_id else None
     entry = door(discrepancy.source.endpoint_token)
     if line is None or entry is None:
         return Refusal("Its statement line is not kept any more, or its source has no door.")
-    asked = event_from(discrepancy, line, entry)
+    asked = event_from(discrepancy, line, entry, provided=provided)
     if isinstance(asked, Unmade):
         return Refusal(asked.why)
     [fate] = claim(entry.source, [asked])

@@ -2,7 +2,7 @@
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, time
 from decimal import Decimal
@@ -10,10 +10,12 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from reliability.claim.accept import Asked
+from reliability.claim.body import load
 from reliability.claim.door import Door
-from reliability.claim.operations import OperationRule
+from reliability.claim.operations import OperationRule, map_operation
 from reliability.handlers import MappedOperation, find
 from reliability.models import Discrepancy, Job, StatementLine
+from reliability.reconcile.exponents import money
 from reliability.reconcile.scope import OUTGOING
 
 KEY_BYTES_MAX = 255
@@ -32,8 +34,17 @@ class Unmade:
     why: str
 
 
-def event_from(discrepancy: Discrepancy, line: StatementLine, entry: Door) -> Asked | Unmade:
+def event_from(
+    discrepancy: Discrepancy,
+    line: StatementLine,
+    entry: Door,
+    *,
+    provided: Mapping[str, Any] | None = None,
+) -> Asked | Unmade:
     """Build what asks to be taken in: under the line's operation, with a key of our own.
+
+    ``provided`` is the provider's object, which must say what the line says; without it the
+    body is built from the line.
 
     The kind is the first of the class's event types that has a handler or a route here.
     """
@@ -50,6 +61,10 @@ def event_from(discrepancy: Discrepancy, line: StatementLine, entry: Door) -> As
         return Unmade(f"Nothing here handles {kind}: recovering would have no effect.")
     operation = _operation(discrepancy, line)
     body = _body(rule, operation, line, entry)
+    if provided is not None:
+        body["data"] = {"object": dict(provided)}
+        if why := _contradiction(rule, operation, body):
+            return Unmade(why)
     return Asked(
         key=recovery_key(discrepancy.reference),
         kind=kind,
@@ -61,6 +76,20 @@ def event_from(discrepancy: Discrepancy, line: StatementLine, entry: Door) -> As
         held=Job.Hold.NONE if declared else Job.Hold.KIND_UNKNOWN,
         asked_by="recover",
     )
+
+
+def _contradiction(rule: OperationRule, line: MappedOperation, body: dict[str, Any]) -> str:
+    """Say where the provider's object and the statement's line differ, or nothing."""
+    said = map_operation([rule], rule.event_type, load(json.dumps(body).encode()))
+    if said is None or said.reference != line.reference:
+        return f"The provider’s object does not tell of {line.reference}."
+    if (said.amount_minor, said.currency) == (line.amount_minor, line.currency):
+        return ""
+    theirs, listed = (
+        money(one.amount_minor or 0, one.currency or "", one.exponent or 0)
+        for one in (said, line)
+    )
+    return f"The provider’s object says {theirs}, the line {listed}: nothing was taken in."
 
 
 def recovery_key(reference: str) -> str:

@@ -1,7 +1,6 @@
 """The inbox of discrepancies, and what a person may do about one."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import date
 from typing import Any
 
@@ -69,7 +68,8 @@ def _letter(operation: Operation | None) -> DeadLetter | None:
 @act(needs="recover_discrepancy")
 def recover_one(request: OperatorRequest, public_id: str) -> HttpResponse:
     """Put what never arrived through layer 1, or push what died."""
-    return _decide(request, public_id, recover)
+    from_line = "from_line" in request.POST
+    return _decide(request, public_id, lambda one, act: recover(one, act, from_line=from_line))
 
 
 @act(needs="recover_discrepancy")
@@ -118,10 +118,7 @@ def _decide(
 ) -> HttpResponse:
     one = _discrepancy(request, public_id)
     one.version = version_seen(request)
-    asked = act_of(request)
-    if verb is recover and not asked.reason:
-        asked = replace(asked, reason="recovered from the report")
-    match verb(one, asked):
+    match verb(one, act_of(request)):
         case Refusal(why=why):
             messages.error(request, f"{why} Nothing has changed.")
         case Recovered(how=how):
