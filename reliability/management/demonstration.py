@@ -21,7 +21,7 @@ from reliability.proof.verdict import Check, checks, figures
 
 TROUBLES = Troubles(failing_charges=40, express_orders=30, broken=3, never_sent=12)
 SETTLE_SECONDS = 60
-LATENCY_MS = 10.0
+LATENCY_MS, ANSWER_LATENCY_MS = 5.0, 60.0
 EXPECTED_FILE = "expected.json"
 PEOPLE = (("admin", "admin"), ("olga", "operator"), ("vera", "viewer"))
 Facts = dict[str, Any]
@@ -73,6 +73,7 @@ def play(played: Stage, story: Story) -> Day:
     text = json.dumps({"seed": story.seed, "day": str(story.day), **expected}, indent=1)
     (played.folder / EXPECTED_FILE).write_text(text)
     played.sink.control(outage=True, outage_paths=[OUTAGE_PATH])
+    played.sink.control(answer_latency_ms=ANSWER_LATENCY_MS)
     answers, killed = _send(played, story)
     settled = _settle(played)
     played.sink.control(outage=False)
@@ -98,7 +99,7 @@ def people() -> list[dict[str, str]]:
 
 def _send(played: Stage, story: Story) -> tuple[list[Answered], Killed]:
     deliveries = story.deliveries()
-    half = Kill(replay=0, after=len(deliveries) // 2, whole_group=True, busy=True)
+    half = Kill(replay=0, after=len(deliveries) // 2, whole_group=True, moment="effect")
     killer = Killer([half], groups=played.groups, sink=played.sink, seed=story.seed)
     with bar("deliveries through the door", len(deliveries)) as shown, killer:
         answers = played.sender.send_all(deliveries, partial(_answered, shown, killer))

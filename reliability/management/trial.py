@@ -18,7 +18,7 @@ from reliability.proof.story import Story, Troubles
 
 SETTLE_SECONDS = 120
 LATENCY_MS = 5.0
-ANSWER_LATENCY_MS = 120.0
+ANSWER_LATENCY_MS = 300.0
 """Long enough that kills come between an effect and the answer that tells of it."""
 Facts = dict[str, Any]
 

@@ -6,9 +6,10 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from functools import partial
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 from django.db import connections
 
@@ -16,14 +17,15 @@ from reliability.models import Job
 from reliability.proof.cast import KINDS, Effect
 from reliability.proof.sink_process import Sink
 
+Moment = Literal["any", "busy", "effect"]
 GROUPS_PER_HUNDRED = 20
 FIRST_REPLAY_PER_HUNDRED = 70
 """Repeats find most work done: kills among them hit little."""
 LAND_SECONDS = 0.15
 """What was under way at the sink and in the database has ended by then."""
-FIND_SECONDS = 20.0
-BUSY_SECONDS = 3.0
-MOMENT_SECONDS = 0.25
+FIND_SECONDS = 10.0
+"""Half of it for a fitting target, half for any."""
+JOB_SECONDS = 0.4
 """About a job's life at the sink's latency: a kill comes at a random moment of it."""
 LOOK_SECONDS = 0.05
 
@@ -35,8 +37,8 @@ class Kill:
     replay: int
     after: int
     whole_group: bool
-    busy: bool = False
-    """Wait a little for a moment at which the target has running jobs."""
+    moment: Moment = "any"
+    """What the target is waited for: jobs that run, a job that has had its effect, nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,20 +65,25 @@ class Killed:
 
 
 def plan(seed: int, *, kills: int, replays: int, deliveries: int) -> list[Kill]:
-    """Draw the kills, in order: 80 % a pool child, 20 % a whole group; most in the first replay."""
+    """Draw the kills, in order: 80 % a pool child, 20 % a whole group; most in the first replay.
+
+    Half of them come while jobs run, half right after an effect; the first always does.
+    """
     lots = random.Random(f"{seed} kills")
-    drawn = [
-        Kill(
-            replay=0
-            if lots.randrange(100) < FIRST_REPLAY_PER_HUNDRED
-            else lots.randrange(replays),
-            after=lots.randint(1, deliveries),
-            whole_group=lots.randrange(100) < GROUPS_PER_HUNDRED,
-            busy=True,
-        )
-        for _ in range(kills)
-    ]
-    return sorted(drawn, key=lambda kill: (kill.replay, kill.after))
+    drawn = [_draw(lots, replays=replays, deliveries=deliveries) for _ in range(kills)]
+    ordered = sorted(drawn, key=lambda kill: (kill.replay, kill.after))
+    return [*(replace(one, replay=0, moment="effect") for one in ordered[:1]), *ordered[1:]]
+
+
+def _draw(lots: random.Random, *, replays: int, deliveries: int) -> Kill:
+    early = lots.randrange(100) < FIRST_REPLAY_PER_HUNDRED
+    moments: tuple[Moment, ...] = ("busy", "effect")
+    return Kill(
+        replay=0 if early else lots.randrange(replays),
+        after=lots.randint(1, deliveries),
+        whole_group=lots.randrange(100) < GROUPS_PER_HUNDRED,
+        moment=lots.choice(moments),
+    )
 
 
 class Killer:
@@ -127,33 +134,44 @@ class Killer:
         return self._answered >= kill.after
 
     def _carry_out(self, kill: Kill) -> None:
-        groups = self._find(busy=kill.busy)
-        if not groups:
+        target = self._target(kill.moment)
+        if target is None:
             self.log.append(Killed(kill=kill, target="no group was up", pids=()))
             return
-        time.sleep(self._lots.uniform(0, MOMENT_SECONDS))
-        group = self._lots.choice(groups)
-        child = self._lots.choice(_busy(group.pool) or group.pool)
-        if kill.whole_group:
-            os.killpg(group.parent, signal.SIGKILL)
-        else:
-            os.kill(child, signal.SIGKILL)
+        group, child = target
+        if kill.moment == "busy":
+            time.sleep(self._lots.uniform(0, JOB_SECONDS))
+        with suppress(ProcessLookupError):
+            if kill.whole_group:
+                os.killpg(group.parent, signal.SIGKILL)
+            else:
+                os.kill(child, signal.SIGKILL)
         pids = (group.parent, *group.pool) if kill.whole_group else (child,)
-        target = f"group {group.name}" if kill.whole_group else f"pool child of {group.name}"
+        name = f"group {group.name}" if kill.whole_group else f"pool child of {group.name}"
         time.sleep(LAND_SECONDS)
         hit = [self._told(job) for job in _running_in(pids)]
-        self.log.append(Killed(kill=kill, target=target, pids=pids, hit=hit))
+        self.log.append(Killed(kill=kill, target=name, pids=pids, hit=hit))
 
-    def _find(self, *, busy: bool) -> list[Group]:
-        """Return the groups that are up: the busy ones where wanted and there are any in time."""
+    def _target(self, moment: Moment) -> tuple[Group, int] | None:
+        """Choose a group that is up and a child of it: a fitting one where there is any in time."""
         began = time.monotonic()
         while (waited := time.monotonic() - began) < FIND_SECONDS:
-            up = [group for group in self._groups() if group.pool]
-            found = [group for group in up if _busy(group.pool)] if busy else up
-            if found or (up and waited > BUSY_SECONDS):
-                return found or up
+            up = [(group, pid) for group in self._groups() for pid in group.pool]
+            wanted: Moment = "any" if waited > FIND_SECONDS / 2 else moment
+            fitting = self._fitting([pid for _, pid in up], wanted)
+            if found := [(group, pid) for group, pid in up if pid in fitting]:
+                return self._lots.choice(found)
             time.sleep(LOOK_SECONDS)
-        return []
+        return None
+
+    def _fitting(self, pids: Sequence[int], moment: Moment) -> set[int]:
+        if moment == "any":
+            return set(pids)
+        running = _running_in(pids)
+        if moment == "effect":
+            counted = self._sink.counts(by_key=True)["by_key"]
+            running = [job for job in running if _effects(counted, job)]
+        return {_pid(job) for job in running}
 
     def _told(self, job: Job) -> dict[str, str]:
         """Say where the job was: the sink knows whether its effect had happened."""
@@ -167,14 +185,16 @@ class Killer:
         return {"kind": job.kind, "key": job.key.key, "where": where}
 
 
-def _busy(pids: Sequence[int]) -> list[int]:
-    """Return those of the processes that have running jobs."""
-    workers = {job.worker.split(":")[1] for job in _running_in(pids)}
-    return [pid for pid in pids if str(pid) in workers]
-
-
 def _running_in(pids: Sequence[int]) -> list[Job]:
-    """List the jobs these processes had leased; a worker's name is host:pid:mark."""
+    """List the jobs these processes have leased."""
     running = Job.objects.filter(state=Job.State.RUNNING).select_related("key")
-    dead = {str(pid) for pid in pids}
-    return [job for job in running if job.worker.split(":")[1] in dead]
+    return [job for job in running if _pid(job) in pids]
+
+
+def _pid(job: Job) -> int:
+    """Read who works it: a worker's name is host:pid:mark."""
+    return int(job.worker.split(":")[1])
+
+
+def _effects(counted: Any, job: Job) -> int:
+    return int(counted.get(job.key.downstream_key, {"effects": 0})["effects"])

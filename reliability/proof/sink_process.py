@@ -19,10 +19,11 @@ class Sink:
     def __init__(
         self, folder: Path, *, seed: int = 0, latency_ms: float = 0, key_check: bool = True
     ) -> None:
-        """Start it and wait until both doors listen."""
+        """Start it, what an earlier one counted there forgotten, and wait until it listens."""
         options = [f"--folder={folder}", f"--seed={seed}", f"--latency-ms={latency_ms}"]
         options += ["--follow-parent", *([] if key_check else ["--no-key-check"])]
         folder.mkdir(parents=True, exist_ok=True)
+        (folder / "sink.jsonl").unlink(missing_ok=True)
         with (folder / "sink.log").open("ab") as log:
             self._process = subprocess.Popen(  # noqa: S603 - our own program
                 [sys.executable, str(SCRIPT), *options],

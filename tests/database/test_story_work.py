@@ -3,7 +3,10 @@
 import importlib
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from datetime import date
+from http.client import HTTPConnection
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -87,6 +90,17 @@ def test_the_provider_takes_one_key_once_and_no_other_parameters_under_it(
     assert sink.effects_under("one-key") == 1
     with pytest.raises(PermanentError, match="refused with 400"):
         work.ask_provider("/v1/credits", event(other, key="one-key"))
+
+
+def test_a_sink_started_again_in_its_folder_counts_from_nothing(tmp_path: Path) -> None:
+    for _ in range(2):
+        sink = Sink(tmp_path)
+        assert (sink.counts()["requests"], sink.mails()) == (0, [])
+        with closing(HTTPConnection(sink.url.removeprefix("http://"))) as line:
+            line.request("POST", "/v1/credits", "a=1", {"Idempotency-Key": "k"})
+            assert line.getresponse().status == 200
+        assert sink.counts()["effects"] == 1
+        sink.stop()
 
 
 def test_the_frozen_customer_and_the_outage_fail_before_any_effect(

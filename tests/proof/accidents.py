@@ -44,7 +44,7 @@ def main() -> None:
 def group_killed(played: Stage) -> Facts:
     """Kill a whole group while it has jobs running; nobody helps afterwards."""
     story = story_of(seed=1)
-    kill = Kill(replay=0, after=20, whole_group=True, busy=True)
+    kill = Kill(replay=0, after=20, whole_group=True, moment="effect")
     with Killer([kill], groups=played.groups, sink=played.sink, seed=1) as killer:
         answers = played.sender.send_all(story.deliveries(), lambda _: killer.answered())
     left = settled()

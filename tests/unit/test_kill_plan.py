@@ -20,3 +20,16 @@ def test_one_kill_in_five_takes_a_whole_group() -> None:
 
 def test_a_single_replay_gets_every_kill() -> None:
     assert {kill.replay for kill in plan(1, kills=30, replays=1, deliveries=5)} == {0}
+
+
+def test_half_come_while_jobs_run_and_the_first_right_after_an_effect() -> None:
+    kills = plan(1, kills=2000, replays=3, deliveries=50)
+    assert 940 < sum(kill.moment == "effect" for kill in kills) < 1060
+    assert {kill.moment for kill in kills} == {"busy", "effect"}
+    for seed in range(20):
+        first = plan(seed, kills=1, replays=3, deliveries=50)[0]
+        assert (first.replay, first.moment) == (0, "effect")
+
+
+def test_no_kills_is_a_plan_too() -> None:
+    assert plan(1, kills=0, replays=1, deliveries=5) == []

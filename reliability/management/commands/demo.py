@@ -29,7 +29,7 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--exit", action="store_true", help="end once all is settled")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
-        parser.add_argument("--events", type=int, default=2400, help="distinct events (2400)")
+        parser.add_argument("--events", type=int, default=2000, help="distinct events (2000)")
         parser.add_argument("--seed", type=int, help="of the day (random)")
 
     def handle(self, **options: Any) -> None:
