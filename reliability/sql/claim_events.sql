@@ -11,7 +11,8 @@
 -- Locks: the index entries of new keys and operations until the transaction ends; a concurrent
 -- claim of one of them waits. An operation is inserted only for a key that is not yet there; should
 -- a concurrent claim of that key win in between, the operation's foreign key fails the whole
--- statement, and asking again finds the key.
+-- statement, and asking again finds the key. OFFSET 0 keeps that question a look-up of the whole
+-- key: before the first ANALYZE an anti-join may read all keys of the source.
 
 WITH asked AS MATERIALIZED (
     SELECT nextval('reliability_processedkey_id_seq') AS key_id, event.*, body.raw
@@ -35,7 +36,8 @@ fresh_operation AS (
       AND NOT EXISTS (
           SELECT FROM reliability_processedkey known
           WHERE known.tenant_id = %(tenant_id)s AND known.source_id = %(source_id)s
-            AND known.key = asked.key)
+            AND known.key = asked.key
+          OFFSET 0)
     ON CONFLICT (tenant_id, source_id, operation_class, reference) DO NOTHING
     RETURNING key_id
 ),
@@ -57,7 +59,8 @@ fresh_job AS (
         (tenant_id, source_id, key_id, kind, queue, state, held, run_at, created_at, ended_at)
     SELECT %(tenant_id)s, %(source_id)s, key_id, kind, queue,
            CASE WHEN outcome IS NULL THEN 'ready' ELSE 'dead' END,
-           held, %(now)s, %(now)s, CASE WHEN outcome IS NULL THEN NULL ELSE %(now)s END
+           held, least(%(now)s, clock_timestamp()), %(now)s,
+           CASE WHEN outcome IS NULL THEN NULL ELSE %(now)s END
     FROM asked JOIN fresh_key ON fresh_key.id = asked.key_id
     WHERE NOT absorbed
     RETURNING id, key_id

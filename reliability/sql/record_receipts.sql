@@ -8,7 +8,8 @@
 --    job was purged), and for an absorbed key the key that claimed its operation
 --
 -- Runs after claim_events in the same transaction. Bytes that are new to a known key are kept
--- beside its first ones.
+-- beside its first ones. The look-ups are lateral, with their whole key: before the first ANALYZE
+-- a join may read all keys of a source, and a prepared plan would keep doing so.
 
 WITH asked AS MATERIALIZED (
     SELECT event.*, body.raw
@@ -30,9 +31,11 @@ judged AS MATERIALIZED (
            known.operation_class AS known_class, known.operation_reference AS known_reference,
            known.done_at AS purged_done_at, known.erased_at
     FROM asked
-    JOIN reliability_processedkey known
-      ON known.tenant_id = %(tenant_id)s AND known.source_id = %(source_id)s
-     AND known.key = asked.key
+    CROSS JOIN LATERAL (
+        SELECT * FROM reliability_processedkey claimed
+        WHERE claimed.tenant_id = %(tenant_id)s AND claimed.source_id = %(source_id)s
+          AND claimed.key = asked.key
+        LIMIT 1) known
 ),
 delivery AS (
     INSERT INTO reliability_delivery
@@ -76,10 +79,12 @@ SELECT judged.n, judged.verdict, job.public_id AS job_id, job.result,
        claimant.key AS claimant
 FROM judged
 LEFT JOIN reliability_job job ON job.key_id = judged.key_id
-LEFT JOIN reliability_operation claimed
-       ON claimed.tenant_id = %(tenant_id)s AND claimed.source_id = %(source_id)s
-      AND claimed.operation_class = judged.known_class
-      AND claimed.reference = judged.known_reference
+LEFT JOIN LATERAL (
+    SELECT key_id FROM reliability_operation operation
+    WHERE operation.tenant_id = %(tenant_id)s AND operation.source_id = %(source_id)s
+      AND operation.operation_class = judged.known_class
+      AND operation.reference = judged.known_reference
+    LIMIT 1) claimed ON true
 LEFT JOIN reliability_processedkey claimant
        ON claimant.id = claimed.key_id AND claimant.id <> judged.key_id
 ORDER BY judged.n
