@@ -168,6 +168,14 @@ def test_the_bridge_walks_from_their_total_to_ours(source: Source) -> None:
         assert walk["theirs_minor"] - walk["ours_minor"] == steps
 
 
+def test_the_same_file_at_two_sources_is_two_statements(source: Source) -> None:
+    other = a_source("other")
+    operation(other, "ch_1")
+    assert told(report(source, Row("ch_1"))) == {("ch_1", "missing", "never_received")}
+    assert told(report(other, Row("ch_1"))) == {("ch_1", "matched", "")}
+    assert (Artefact.objects.count(), Statement.objects.count()) == (2, 2)
+
+
 # Gates.
 
 
