@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from django.db import Error as DatabaseError
 from django.db import transaction
-from django.utils import timezone
+from django.db.models.functions import Now
 
 from reliability import sql
 from reliability.conf import conf
@@ -207,7 +207,7 @@ def _unfinished(ready: Sequence[Ready]) -> list[Ready]:
         pk__in=[waiting.job.id for waiting in ready],
         token__in=tokens,
         state=Job.State.RUNNING,
-        lease_expires_at__gt=timezone.now(),
+        lease_expires_at__gt=Now(),
     )
     return [tokens[token] for token in running.values_list("token", flat=True)]
 
@@ -237,4 +237,4 @@ def run_one(waiting: Ready) -> None:
 def has_time(waiting: Ready) -> bool:
     """No handler starts with less than its limit left on the lease."""
     limit = waiting.kind.heartbeat or waiting.kind.limit or conf().job_limit
-    return waiting.job.lease_expires_at - timezone.now() >= limit
+    return waiting.job.left >= limit

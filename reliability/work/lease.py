@@ -2,9 +2,10 @@
 
 import os
 import socket
+import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
-from datetime import datetime
+from dataclasses import dataclass, field, fields
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 from uuid import UUID, uuid4
@@ -38,6 +39,14 @@ class Leased:
     round_releases: int
     started_at: datetime
     lease_expires_at: datetime
+    taken: float = field(default_factory=time.monotonic, init=False)
+    """When it was taken, on this machine's steady clock: how its wall clock runs is no matter."""
+
+    @property
+    def left(self) -> timedelta:
+        """How long the lease still holds; its length is the database's, the time gone by ours."""
+        gone = timedelta(seconds=time.monotonic() - self.taken)
+        return self.lease_expires_at - self.started_at - gone
 
     @property
     def failures(self) -> int:
@@ -93,7 +102,7 @@ def take_alone(queue: str) -> Leased | None:
 
 def held(job: Job) -> Leased:
     """Describe the last start of a job as it was leased, for a report that comes from outside."""
-    names = [field.name for field in fields(Leased)]
+    names = [one.name for one in fields(Leased) if one.init]
     facts = {name: getattr(job, name) for name in names}
     return Leased(**facts)
 

@@ -176,9 +176,12 @@ def storable(result: Any) -> Jsonb | None:
 
 
 def plain(result: Any) -> Any:
-    """Return a result as JSON has it, or a note where it is not JSON or too large to keep."""
-    if result is None:
-        return None
+    """Return a result as JSON has it, or a note where it is not JSON or too large to keep.
+
+    ``None`` and ``Deferred`` are no results and come back as they are.
+    """
+    if result is None or isinstance(result, Deferred):
+        return result
     try:
         text = json.dumps(result, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
