@@ -18,7 +18,7 @@ from reliability.reconcile.discrepancies import carry
 from reliability.reconcile.figures import declared_from_json, tally_from_json
 from reliability.reconcile.formats.base import Declared, StatementError
 from reliability.reconcile.gates import Expected, Gate, bytes_gate, check, judge
-from reliability.reconcile.statement import latest, scope_for
+from reliability.reconcile.statement import latest, one_at_a_time, scope_for
 from reliability.reconcile.totals import Bucket, bridge_of, counts_of
 
 RULE_VERSION = 1
@@ -71,12 +71,12 @@ def compare_day(source: Source, day: date, *, by: str, force: Force | None = Non
 
     One transaction, serial per source. The same inputs again change nothing; other inputs make a
     new version. Missing and unexpected are withheld while a gate fails, unless forced. Raises
-    ``NothingToCompare`` where no statement is there and none is overdue, and ``ValueError`` for
-    a force that names one person only.
+    ``NothingToCompare`` where no statement is there and none is overdue, ``TryAgain`` while another
+    compare of the source runs, and ``ValueError`` for a force that names one person only.
     """
     _check(force)
     with transaction.atomic(using=sql.database().alias):
-        source = Source.objects.select_for_update(no_key=True).get(pk=source.pk)
+        source = one_at_a_time(source.pk)
         frame = _frame(source, day, force)
         gates = _gates(frame)
         completeness = _completeness(frame, gates)

@@ -3,11 +3,12 @@
 from dataclasses import dataclass
 from datetime import date
 
-from django.db import transaction
+from django.db import OperationalError, transaction
 from django.db.models import Max
 from django.utils import timezone
 
 from reliability import sql
+from reliability.errors import TryAgain
 from reliability.models import Artefact, Source, Statement, StatementLine
 from reliability.reconcile import local_day
 from reliability.reconcile.artefact import opened, receive
@@ -38,12 +39,12 @@ def import_statement(artefact: Artefact, day: date) -> Statement | Refused:
 
     A day that has a statement gets a further revision; the file it has already changes nothing.
     Of a file with several statements the one of ``day`` is taken. A refusal is kept with the
-    artefact.
+    artefact. Raises ``TryAgain`` while another import or compare of the source runs.
     """
     alias = sql.database().alias
     with transaction.atomic(using=alias):
         sql.command("SET LOCAL statement_timeout = '15min'")
-        source = Source.objects.select_for_update(no_key=True).get(pk=artefact.source_id)
+        source = one_at_a_time(artefact.source_id)
         newest = latest(source, day)
         if newest and newest.artefact_id == artefact.pk:
             return newest
@@ -53,6 +54,17 @@ def import_statement(artefact: Artefact, day: date) -> Statement | Refused:
                 return _stored(source, artefact, day)
         except StatementError as error:
             return _refuse(artefact, day, error)
+
+
+def one_at_a_time(source_id: int) -> Source:
+    """Lock the source's imports and compares until the transaction ends; claims go on meanwhile.
+
+    Raises ``TryAgain`` where somebody holds them for longer than the lock timeout.
+    """
+    try:
+        return Source.objects.select_for_update(no_key=True).get(pk=source_id)
+    except OperationalError as error:
+        raise TryAgain("another compare of this source is running; ask again") from error
 
 
 def latest(source: Source, day: date) -> Statement | None:

@@ -8,6 +8,7 @@ from django.shortcuts import redirect
 
 from reliability.console.access import OperatorRequest, act, owned
 from reliability.console.choices import act_of
+from reliability.errors import TryAgain
 from reliability.models import Report
 from reliability.reconcile.day import NothingToCompare
 from reliability.reconcile.discrepancies import Refusal
@@ -24,7 +25,7 @@ def compare_again(request: OperatorRequest, public_id: str) -> HttpResponse:
     newest = Report.objects.filter(source=report.source, day=report.day, current=True).first()
     try:
         now = compare_onwards(report.source, report.day, by=request.user.get_username())
-    except (NothingToCompare, StatementError) as error:
+    except (NothingToCompare, StatementError, TryAgain) as error:
         messages.error(request, str(error))
         return redirect("console:report", public_id)
     if now == newest:

@@ -13,6 +13,7 @@ from reliability.console import compared
 from reliability.console.access import OperatorRequest, act, for_tenant, owned
 from reliability.console.filters import NotUnderstood
 from reliability.console.pages import show
+from reliability.errors import TryAgain
 from reliability.models import Artefact, Report, Source, Statement
 from reliability.reconcile.day import NothingToCompare
 from reliability.reconcile.formats.base import StatementError
@@ -73,7 +74,7 @@ def _file(request: OperatorRequest) -> "UploadedFile[bytes]":
 def _preview(request: OperatorRequest, artefact: Artefact, day: date) -> HttpResponse:
     try:
         found = preview(artefact, day)
-    except (NothingToCompare, StatementError) as error:
+    except (NothingToCompare, StatementError, TryAgain) as error:
         return _refused(request, str(error))
     if isinstance(found, Refused):
         return _refused(request, f"Refused. {found.sentence}")
@@ -83,14 +84,14 @@ def _preview(request: OperatorRequest, artefact: Artefact, day: date) -> HttpRes
 
 
 def _count(request: OperatorRequest, artefact: Artefact, day: date) -> HttpResponse:
-    read = import_statement(artefact, day)
-    if isinstance(read, Refused):
-        messages.error(request, f"Refused. {read.sentence}.")
-    elif artefact.seen_again and _has_report(read):
-        messages.success(request, "These bytes were seen before: nothing has changed.")
     try:
+        read = import_statement(artefact, day)
+        if isinstance(read, Refused):
+            messages.error(request, f"Refused. {read.sentence}.")
+        elif artefact.seen_again and _has_report(read):
+            messages.success(request, "These bytes were seen before: nothing has changed.")
         report = compare_onwards(artefact.source, day, by=request.user.get_username())
-    except (NothingToCompare, StatementError) as error:
+    except (NothingToCompare, StatementError, TryAgain) as error:
         return _refused(request, str(error))
     return redirect("console:report", report.public_id)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from reliability.errors import TryAgain
 from reliability.management.asking import actor, one_of, tenant_called
 from reliability.management.printing import amount, say_facts, say_json, say_table
 from reliability.models import Discrepancy, Report, Source
@@ -42,7 +43,7 @@ class Command(BaseCommand):
             sys.exit(UNUSABLE)
         try:
             report = compare_onwards(source, day, by=actor())
-        except (NothingToCompare, StatementError) as error:
+        except (NothingToCompare, StatementError, TryAgain) as error:
             self._say({"refused": str(error)}, as_json=as_json)
             sys.exit(UNUSABLE)
         found = told(report)
@@ -58,7 +59,10 @@ class Command(BaseCommand):
             raise CommandError(f"{path}: {error.strerror}.") from None
         except StatementError as error:
             return f"{path.name}: {error}"
-        read = import_statement(artefact, day)
+        try:
+            read = import_statement(artefact, day)
+        except TryAgain as error:
+            return str(error)
         return read.sentence if isinstance(read, Refused) else ""
 
     def _say(self, found: dict[str, Any], *, as_json: bool) -> None:
