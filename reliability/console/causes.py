@@ -7,13 +7,15 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.db.models import Count, DateTimeField, F, Func, Max, Min, Q, QuerySet, Sum, Value
-from django.db.models.functions import Abs
+from django.db.models.functions import Abs, Greatest
 
 from reliability.console.parts import money
 from reliability.models import DeadLetter, LetterGroup, Source
 
 CAUSES_MAX = 200
 """Causes on the page; the largest are shown and the page says that there are more."""
+GROUPS_MAX = CAUSES_MAX * 60
+"""Rows of the statement: causes by outcome, currency and half day."""
 BINS, BIN = 14, timedelta(hours=12)
 CANNOT_RUN = {
     DeadLetter.Outcome.UNROUTABLE: "no route for this kind",
@@ -28,6 +30,7 @@ SORTS = {
 }
 
 Name = tuple[int, str, str]
+Unit = tuple[str | None, int | None]
 
 
 @dataclass(kw_only=True)
@@ -43,8 +46,9 @@ class CauseRow:
     returned: int = 0
     worth: float = 0.0
     outcomes: list[str] = field(default_factory=list)
-    amounts: list[str] = field(default_factory=list)
-    refunds: list[str] = field(default_factory=list)
+    came: dict[Unit, int] = field(default_factory=dict)
+    back: dict[Unit, int] = field(default_factory=dict)
+    bins: list[int] = field(default_factory=lambda: [0] * BINS)
     bars: list[dict[str, Any]] = field(default_factory=list)
     known: LetterGroup | None = None
 
@@ -69,10 +73,21 @@ class CauseRow:
         if row["outcome"] not in self.outcomes:
             self.outcomes.append(row["outcome"])
         unit = (row["currency"], row["exponent"])
-        self.amounts += [money(row["came"], *unit)] if row["came"] else []
-        self.refunds += [money(row["back"], *unit)] if row["back"] else []
-        minor = (row["came"] or 0) + (row["back"] or 0)
-        self.worth += float(minor) / 10 ** (row["exponent"] or 0)
+        for told, minor in ((self.came, row["came"]), (self.back, row["back"])):
+            if minor:
+                told[unit] = told.get(unit, 0) + int(minor)
+                self.worth += float(minor) / 10 ** (row["exponent"] or 0)
+        if row["bin"] >= row["begin"]:
+            self.bins[min((row["bin"] - row["begin"]) // BIN, BINS - 1)] += row["n"]
+
+    @property
+    def amounts(self) -> list[str]:
+        """What the letters are worth, per currency."""
+        return [money(minor, *unit) for unit, minor in self.came.items()]
+
+    @property
+    def refunds(self) -> list[str]:
+        return [money(minor, *unit) for unit, minor in self.back.items()]
 
 
 @dataclass(frozen=True)
@@ -94,23 +109,30 @@ class Causes:
 
 
 def causes(letters: "QuerySet[DeadLetter]", *, now: datetime, sort: str) -> Causes:
-    """Group open letters in one statement; a second one draws the last seven days.
+    """Group open letters in one statement, with their half days of the last seven days.
 
     Muted causes come last. Amounts are absolute and never added across currencies, but to sort.
     """
-    found = list(_grouped(letters)[: CAUSES_MAX * 4])
+    found = list(_grouped(letters, now - BIN * BINS)[:GROUPS_MAX])
     rows = _folded(found)
     _attach_notes(rows)
     rows.sort(key=lambda row: (_muted(row, now), SORTS[sort](row)))
     shown = rows[:CAUSES_MAX]
-    _draw(letters, shown, now)
-    return Causes(shown, len(rows) > len(shown) or len(found) == CAUSES_MAX * 4)
+    for row in shown:
+        row.bars = _bars(row.bins)
+    return Causes(shown, len(rows) > len(shown) or len(found) == GROUPS_MAX)
 
 
-def _grouped(letters: "QuerySet[DeadLetter]") -> Any:
-    by = ("source_id", "kind", "fingerprint", "outcome", "currency", "exponent")
+def _grouped(letters: "QuerySet[DeadLetter]", begin: datetime) -> Any:
+    """One row per cause, outcome, currency and half day; what is older stands in bin -1."""
+    since = Func(
+        Value(BIN), Greatest(F("buried_at"), Value(begin - BIN)), Value(begin),
+        function="date_bin", output_field=DateTimeField(),
+    )  # fmt: skip
+    by = ("source_id", "kind", "fingerprint", "outcome", "currency", "exponent", "bin")
     return (
         letters.order_by()
+        .annotate(bin=since)
         .values(*by)
         .annotate(
             n=Count("pk"),
@@ -119,6 +141,7 @@ def _grouped(letters: "QuerySet[DeadLetter]") -> Any:
             last_at=Max("buried_at"),
             came=Sum("amount_minor", filter=Q(amount_minor__gte=0)),
             back=Sum(Abs("amount_minor"), filter=Q(amount_minor__lt=0)),
+            begin=Value(begin),
         )
         .order_by("-n")
     )
@@ -151,27 +174,6 @@ def _attach_notes(rows: Sequence[CauseRow]) -> None:
 
 def _muted(row: CauseRow, now: datetime) -> bool:
     return row.known is not None and row.known.muted(now)
-
-
-def _draw(letters: "QuerySet[DeadLetter]", rows: Sequence[CauseRow], now: datetime) -> None:
-    """Give each cause its bars: open letters by half day, the oldest first."""
-    begin = now - BIN * BINS
-    binned = letters.filter(
-        buried_at__gt=begin, fingerprint__in={row.fingerprint for row in rows}
-    ).annotate(bin=Func(
-        Value(BIN), F("buried_at"), Value(begin), function="date_bin",
-        output_field=DateTimeField(),
-    ))  # fmt: skip
-    many: dict[Name, list[int]] = {}
-    by = ("source_id", "kind", "fingerprint", "bin")
-    for source, kind, fingerprint, at, n in (
-        binned.order_by().values_list(*by).annotate(n=Count("pk"))
-    ):
-        bins = many.setdefault((source, kind, fingerprint), [0] * BINS)
-        bins[min(max((at - begin) // BIN, 0), BINS - 1)] += n
-    for row in rows:
-        name = (row.source.pk, row.kind, row.fingerprint)
-        row.bars = _bars(many.get(name, [0] * BINS))
 
 
 def _bars(bins: Sequence[int]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from django.test import Client
 from django.utils import timezone
 
 from reliability.conf import conf
+from reliability.console.causes import causes
 from reliability.models import AuditEntry, DeadLetter, Job, LetterGroup, Redrive
 from reliability.work.redrive import advance
 from tests.console import rows
@@ -53,6 +54,17 @@ def test_causes_show_count_money_per_currency_and_refunds_apart(operator: Client
     assert "refunds €2.50" in shown
     assert "Requeue 4…" in shown
     assert "no route for this kind" in shown
+
+
+def test_the_seven_days_show_when_letters_came_and_forget_what_is_older() -> None:
+    of = rows.source(rows.tenant())
+    now = timezone.now()
+    for age in (timedelta(minutes=5), timedelta(days=6, hours=23), timedelta(days=9)):
+        rows.letter(of, buried_at=now - age)
+    (row,) = causes(DeadLetter.objects.open(), now=now, sort="").rows
+    assert row.bins == [1, *[0] * 12, 1]
+    assert row.letters == 3
+    assert row.first_at == now - timedelta(days=9)
 
 
 def test_every_count_of_a_cause_leads_to_exactly_its_letters(operator: Client) -> None:
