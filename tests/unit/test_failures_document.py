@@ -1,0 +1,113 @@
+"""The list of failures names tests that exist, and leaves no line out."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs/failures.md").read_text(encoding="utf-8")
+LINES = [
+    "A1",
+    "A2",
+    "A3",
+    "A4",
+    "A5",
+    "A6",
+    "A7",
+    "A8",
+    "A9",
+    "A10",
+    "A11",
+    "A12",
+    "A13",
+    "A14",
+    "A15",
+    "A16",
+    "A17",
+    "B1",
+    "B3",
+    "B4",
+    "B5",
+    "B6",
+    "B7",
+    "B8",
+    "B9",
+    "B10",
+    "B11",
+    "B13",
+    "B14",
+    "B15",
+    "B16",
+    "C1",
+    "C2",
+    "C3",
+    "C4",
+    "C5",
+    "C6",
+    "C8",
+    "C9",
+    "C10",
+    "C11",
+    "C12",
+    "C15",
+    "C16",
+    "C18",
+    "C20",
+    "C22",
+    "D1",
+    "D2",
+    "D3",
+    "D5",
+    "D6",
+    "D7",
+    "D8",
+    "D9",
+    "E1",
+    "E2",
+    "E4",
+    "E5",
+    "E6",
+    "E7",
+    "E8",
+    "E11",
+    "E12",
+    "E14",
+    "E15",
+    "E16",
+    "E17",
+    "E18",
+    "F2",
+    "F3",
+    "F5",
+    "F6",
+    "F8",
+    "F9",
+    "F10",
+    "F11",
+    "F12",
+    "F13",
+    "G1",
+    "G2",
+    "G3",
+    "G4",
+    "G5",
+    "G6",
+    "G7",
+    "G8",
+    "G9",
+    "G10",
+    "G11",
+]
+
+
+def test_every_failure_has_its_line_with_a_test_or_a_reason() -> None:
+    rows = re.findall(r"^\| ([A-G]\d+) \| .+ \| (.+) \|$", TEXT, re.MULTILINE)
+    assert [name for name, _ in rows] == LINES
+    assert all(held.strip() for _, held in rows)
+
+
+def test_every_test_it_names_exists() -> None:
+    files = (ROOT / "tests").rglob("test_*.py")
+    code = "\n".join(path.read_text(encoding="utf-8") for path in files)
+    known = set(re.findall(r"def (test_\w+)\(", code))
+    named = set(re.findall(r"`(test_\w+)`", TEXT))
+    assert named - known == set()
