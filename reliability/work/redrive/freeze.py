@@ -45,7 +45,7 @@ def freeze(letters: "QuerySet[DeadLetter]", act: Act, *, asked: str, now: dateti
             tenant=act.tenant, asked=asked, cutoff_at=now, actor=act.actor, user_id=act.user_id
         )
         limit = conf().redrive_letters_max
-        _freeze(redrive, open_.filter( buried_at__lte=now), now)
+        _freeze(redrive, open_.filter(buried_at__lte=now), now)
         many = redrive.members.count()
         if not many:
             raise RedriveRefused("No open letter matches.")
@@ -53,7 +53,7 @@ def freeze(letters: "QuerySet[DeadLetter]", act: Act, *, asked: str, now: dateti
             last = redrive.members.order_by("-letter_id").values_list("letter_id", flat=True)[
                 0
             ]
-            redrive.more = open_.filter( pk__gt=last).exists()
+            redrive.more = open_.filter(pk__gt=last).exists()
             redrive.save(update_fields=["more"])
     _look_up(redrive)
     ask(redrive, RedriveMember.objects.filter(verdict__in=ASKABLE))
