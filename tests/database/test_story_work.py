@@ -49,7 +49,7 @@ def work(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     with override_settings(EMAIL_BACKEND=backend, EMAIL_HOST="127.0.0.1", EMAIL_PORT=port):
         yield module
     module.provider_line.hang_up()
-    for kind in (*KINDS, FOLLOW_UP):
+    for kind in (*KINDS, FOLLOW_UP, module.UNTIL):
         registry.unregister(kind)
     del sys.modules["reliability.proof.handlers"]
 
