@@ -44,9 +44,8 @@ def event_from(
     """Build what asks to be taken in: under the line's operation, with a key of our own.
 
     ``provided`` is the provider's object, which must say what the line says; without it the
-    body is built from the line.
-
-    The kind is the first of the class's event types that has a handler or a route here.
+    body is built from the line. The kind is the first of the class's event types that has a
+    handler or a route here.
     """
     rule = _rule(entry, discrepancy.operation_class)
     if rule is None:
@@ -56,8 +55,7 @@ def event_from(
         )
     routed = entry.source.routes.get(rule.event_type)
     kind = routed or f"{entry.scheme.name}.{rule.event_type}"
-    declared = find(kind)
-    if declared is None and not routed:
+    if find(kind) is None and not routed:
         return Unmade(f"Nothing here handles {kind}: recovering would have no effect.")
     operation = _operation(discrepancy, line)
     body = _body(rule, operation, line, entry)
@@ -65,8 +63,15 @@ def event_from(
         body["data"] = {"object": dict(provided)}
         if why := _contradiction(rule, operation, body):
             return Unmade(why)
+    return _asked(kind, operation, body, key=recovery_key(discrepancy.reference))
+
+
+def _asked(
+    kind: str, operation: MappedOperation, body: Mapping[str, Any], *, key: str
+) -> Asked:
+    declared = find(kind)
     return Asked(
-        key=recovery_key(discrepancy.reference),
+        key=key,
         kind=kind,
         body=json.dumps(body, ensure_ascii=False, default=str).encode(),
         queue=declared.queue if declared else "outside",

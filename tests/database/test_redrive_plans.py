@@ -34,15 +34,17 @@ SETS, LETTERS = 20, 100
 @pytest.fixture
 def redrive() -> Redrive:
     """Return one set of many, so that a plan that reads them all is the dearer one."""
-    sets = [_frozen(f"book-{n}") for n in range(SETS)]
-    last = sets[-1]
+    kinds = [f"book-{n}" for n in range(SETS)]
+    for kind in kinds:
+        many.dead_letters(world.source(kind), LETTERS, kind=kind)
+    world.query("ANALYZE")
+    last = [_frozen(kind) for kind in kinds][-1]
     last.members.update(outcome="pending", verdict="already applied")
     world.query("ANALYZE")
     return last
 
 
 def _frozen(kind: str) -> Redrive:
-    many.dead_letters(world.source(kind), LETTERS, kind=kind)
     letters = DeadLetter.objects.filter(kind=kind)
     act = Act(world.tenant(), "ola")
     return freeze(letters, act, asked=f"kind={kind}", now=timezone.now())

@@ -114,7 +114,7 @@ def _moves(node: ast.AST) -> bool:
 
 
 MOVES_BY_STATEMENT = {
-    "bury_job", "bury_unconfirmed", "claim_job_alone", "claim_jobs", "expire_jobs", "finish_jobs", "finish_late",
+    "bury_job", "bury_unconfirmed", "claim_job_alone", "claim_job_inline", "claim_jobs", "expire_jobs", "finish_jobs", "finish_late",
     "requeue_members", "rescue_job", "resolve_members", "return_job",
 }  # fmt: skip
 """The statements that move a job; each names the state or the token it expects."""

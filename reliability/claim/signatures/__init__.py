@@ -122,9 +122,9 @@ def identities(
     return [one for one in found if isinstance(one, Unreadable) or _is_new(one.key, seen)]
 
 
-def _is_new(key: str, seen: set[str]) -> bool:
-    new = key not in seen
-    seen.add(key)
+def _is_new(identity: str, seen: set[str]) -> bool:
+    new = identity not in seen
+    seen.add(identity)
     return new
 
 

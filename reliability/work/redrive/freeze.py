@@ -71,6 +71,8 @@ def _freeze(redrive: Redrive, letters: "QuerySet[DeadLetter]", now: datetime) ->
             [redrive.pk, redrive.tenant_id, now, [kind.name for kind in known if sure(kind)],
              [kind.name for kind in known], *chosen_by],
         )  # fmt: skip
+        # A large set begins to move at once, before anybody has counted its rows for the planner.
+        cursor.execute("ANALYZE reliability_redrivemember")
 
 
 def _look_up(redrive: Redrive) -> None:
