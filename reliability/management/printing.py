@@ -13,7 +13,7 @@ from rich.table import Table
 
 Row = Mapping[str, Any]
 NUMBERS = (int, float)
-WIDTH = 160
+WIDTH = 200
 """Columns where nothing tells: a pipe, a file."""
 SECONDS_ALONE_MAX = 120
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")

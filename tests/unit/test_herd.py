@@ -138,9 +138,8 @@ TWICE = Backoff(first=HOUR, cap=HOUR, attempts=2)
     ],
 )
 def test_limits_says_in_words_what_is_at_risk(
-    sink: Sink | None, policy: Policy, risk: str, monkeypatch: pytest.MonkeyPatch
+    sink: Sink | None, policy: Policy, risk: str
 ) -> None:
-    monkeypatch.setenv("COLUMNS", "240")
     handlers.handler("limited", sink=sink, policy=policy)(_nothing)
     try:
         [row] = [row for row in run_json("limits") if row["kind"] == "limited"]
