@@ -30,13 +30,15 @@ CROSS JOIN ({chosen}) chosen
 JOIN reliability_deadletter letter ON letter.id = chosen.id
 JOIN reliability_job job ON job.id = letter.job_id
 JOIN reliability_processedkey known ON known.id = job.key_id
-CROSS JOIN LATERAL (
-    SELECT min(member.redrive_id) AS redrive_id
-    FROM reliability_redrivemember member
-    JOIN reliability_redrive redrive ON redrive.id = member.redrive_id
-    WHERE member.letter_id = letter.id AND member.outcome = 'pending'
-      AND redrive.state IN ('waiting', 'running', 'paused', 'stopped')
-) elsewhere
+LEFT JOIN (
+    -- Read once, from the redrives at work: asked per letter, it would read the rows written here.
+    SELECT member.letter_id, min(member.redrive_id) AS redrive_id
+    FROM reliability_redrive redrive
+    JOIN reliability_redrivemember member ON member.redrive_id = redrive.id
+    WHERE redrive.state IN ('waiting', 'running', 'paused', 'stopped')
+      AND member.outcome = 'pending'
+    GROUP BY member.letter_id
+) elsewhere ON elsewhere.letter_id = letter.id
 CROSS JOIN LATERAL (SELECT CASE
     WHEN letter.outcome IN ('unparseable', 'unroutable', 'suspect')
         OR letter.kind <> ALL(asked.known) OR known.erased_at IS NOT NULL THEN 'cannot run'

@@ -19,11 +19,7 @@ pytestmark = pytest.mark.django_db
 MEMBERS, JOBS = "members_of_a_redrive", "reliability_job_pkey"
 PLANS = {
     "digest_members": {MEMBERS},
-    "freeze_members": {
-        "reliability_deadletter_pkey",
-        JOBS,
-        "one_place_per_letter_in_a_redrive",
-    },
+    "freeze_members": {"reliability_deadletter_pkey", JOBS},
     "requeue_members": {MEMBERS, JOBS, "reliability_deadletter_pkey"},
     "resolve_members": {MEMBERS, JOBS},
     "settle_members": {MEMBERS, JOBS},
