@@ -78,11 +78,11 @@ def headline_of(owed: AlertDelivery) -> str:
 
 
 def link(alert: Alert) -> str:
-    """Return the page that lists the rows behind the alert's number."""
+    """Return the page that lists the rows behind the alert's number, in the alert's tenant."""
     page = PAGES.get(Measure(alert.rule.measure), "/")
     if page == FILTERED_BY_SOURCE and alert.source:
         page += "?" + urlencode({"source": alert.source.slug})
-    return url(page)
+    return url(f"/in/{alert.tenant.slug}{page}")
 
 
 def url(path: str) -> str:

@@ -200,3 +200,11 @@ def routed(
                 yield from routed(pattern.url_patterns, route)
             case _:
                 yield route, pattern.callback
+
+
+def enter_tenant(request: OperatorRequest, slug: str) -> None:
+    """Look at the tenant a link speaks of, if the person is a member there; else it is a 404."""
+    named = [tenant for tenant in request.member.tenants if tenant.slug == slug]
+    if not named:
+        raise Http404
+    request.session[TENANT_CHOICE] = named[0].pk

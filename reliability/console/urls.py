@@ -108,6 +108,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("audit/", audit.index, name="audit"),
     path("you/", members.you, name="you"),
     path("you/tenant/", members.tenant, name="tenant"),
+    path("in/<slug:tenant>/<path:where>", members.enter, name="enter"),
     path("you/appearance/", members.appearance, name="appearance"),
     path("you/sign-out/", members.sign_out, name="sign_out"),
     path("healthz", health.healthz, name="healthz"),

@@ -37,13 +37,13 @@ class Day:
 
     @property
     def checks(self) -> list[Check]:
-        """Every figure that was told, every promise, and that the sweep rescued somebody."""
-        rescued = self.found["rescued_by_the_sweep"] > 0
+        """Every figure that was told, every promise, and that the sweep found what was killed."""
+        swept = self.found["rescued_by_the_sweep"] + self.found["buried_by_the_sweep"] > 0
         group = self.killed.target.startswith("group ")
         return [
             *checks(self.expected, self.found),
             Check("a worker group was killed half way", expected=True, found=group),
-            Check("the sweep rescued what it had begun", expected=True, found=rescued),
+            Check("the sweep found what it had begun", expected=True, found=swept),
         ]
 
     @property

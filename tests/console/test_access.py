@@ -4,6 +4,7 @@ import uuid
 from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.contrib.auth.models import User
@@ -25,7 +26,8 @@ OF_ONE = [(route, view) for route, view in GUARDED if "<uuid:" in route]
 
 def _address(route: str, public_id: object) -> str:
     head, _, tail = route.partition("<uuid:public_id>")
-    return f"/{head}{public_id}{tail}" if "<uuid:" in route else f"/{route}"
+    address = f"/{head}{public_id}{tail}" if "<uuid:" in route else f"/{route}"
+    return address.replace("<slug:tenant>", "acme").replace("<path:where>", "you/")
 
 
 def _statuses(client: Client, route: str, public_id: object) -> Iterator[tuple[str, int]]:
@@ -251,3 +253,30 @@ def test_a_page_that_refreshes_itself_keeps_no_session_alive(time_machine: Any) 
     assert client.get("/", headers={"HX-Request": "true"}).status_code == 200
     time_machine.shift(timedelta(minutes=15, seconds=10))
     assert client.get("/", headers={"HX-Request": "true"}).status_code == 302
+
+
+def test_a_mails_link_leads_a_member_of_several_tenants_into_the_right_one() -> None:
+    acme, globex = rows.tenant("acme"), rows.tenant("globex")
+    rows.source(acme, "stripe-live")
+    rows.source(globex, "adyen-eu")
+    user = rows.member(acme, "operator")
+    rows.member(globex, "viewer", user.username)
+    client = rows.signed_in(user)
+    assert client.get("/dead-letters/?source=adyen-eu").status_code == 400
+    shown = client.get("/in/globex/dead-letters/?source=adyen-eu", follow=True)
+    assert shown.redirect_chain == [("/dead-letters/?source=adyen-eu", 302)]
+    assert shown.status_code == 200
+
+
+@pytest.mark.parametrize("where", ["/evil.example/", "\\evil.example", "https://evil.example"])
+def test_a_mails_link_leads_to_no_other_host(where: str) -> None:
+    client = rows.signed_in(rows.member(rows.tenant("acme"), "viewer"))
+    answer = client.get(f"/in/acme/{where}")
+    assert urlsplit(answer.headers.get("Location", "/")).netloc == ""
+    assert not answer.headers.get("Location", "/").startswith(("//", "/\\"))
+
+
+def test_a_link_into_a_tenant_one_is_not_in_does_not_exist() -> None:
+    rows.tenant("globex")
+    client = rows.signed_in(rows.member(rows.tenant("acme"), "admin"))
+    assert client.get("/in/globex/dead-letters/").status_code == 404

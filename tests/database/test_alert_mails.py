@@ -33,7 +33,7 @@ OPENED = """\
 40 dead letters open in stripe-live. The rule opens at 25, held for 5 min, and closes at 10.
 
 See what is behind the number:
-https://reliability.acme.example/dead-letters/?source=stripe-live
+https://reliability.acme.example/in/acme/dead-letters/?source=stripe-live
 
 Tenant         Acme
 Rule           Open dead letters
@@ -51,7 +51,7 @@ RESOLVED = """\
 Resolved: 10 dead letters open in stripe-live. The rule opens at 25, held for 5 min, and closes at 10.
 
 See what is left:
-https://reliability.acme.example/dead-letters/?source=stripe-live
+https://reliability.acme.example/in/acme/dead-letters/?source=stripe-live
 
 Tenant         Acme
 Rule           Open dead letters

@@ -13,6 +13,7 @@ from reliability.console.access import (
     act,
     anybody,
     choose_tenant,
+    enter_tenant,
     page,
 )
 from reliability.console.pages import THEME_COOKIE, THEMES, show
@@ -60,6 +61,15 @@ def tenant(request: OperatorRequest) -> HttpResponse:
     """Look at another of the member's tenants."""
     choose_tenant(request, request.POST.get("tenant", ""))
     return redirect("console:overview")
+
+
+@page(needs=ANY_MEMBER)
+def enter(request: OperatorRequest, tenant: str, where: str) -> HttpResponse:
+    """Follow a mail's link into the tenant it speaks of; it leads to our own pages only."""
+    enter_tenant(request, tenant)
+    query = request.META["QUERY_STRING"]
+    local = where.lstrip("/\\")
+    return redirect(f"/{local}" + (f"?{query}" if query else ""))
 
 
 @act(needs=ANY_MEMBER)
