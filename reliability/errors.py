@@ -83,15 +83,11 @@ class NoAnswer(ReliabilityError):
     """No answer came: the name, the connection or the time failed. The effect is unknown."""
 
 
-# Raised at a worker or an operator who was not first.
+# Raised at a worker who was not first.
 
 
 class LeaseLost(ReliabilityError):
     """Another worker, or the sweep, took the job over. The loser must write nothing."""
-
-
-class StaleVersion(ReliabilityError):
-    """The row moved on since it was looked at; nothing was changed."""
 
 
 class RedriveRefused(ReliabilityError):

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Count, Min, Q, QuerySet, Sum
+from django.db.models import Count, QuerySet, Sum
 
 from reliability.console.parts import money, number
 from reliability.console.risk import listed
@@ -255,10 +255,3 @@ def neighbours(report: Report) -> tuple[Report | None, Report | None]:
     others = Report.objects.filter(source_id=report.source_id, current=True)
     before = others.filter(day__lt=report.day).order_by("-day").first()
     return before, others.filter(day__gt=report.day).order_by("day").first()
-
-
-def oldest_open(day: date, source_id: int) -> int:
-    """Return how many days the oldest open disagreement of a source has stood."""
-    rows = Discrepancy.objects.open().filter(source_id=source_id)
-    first = rows.filter(Q(first_day__lte=day)).aggregate(first=Min("first_day"))["first"]
-    return (day - first).days if first else 0
