@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
@@ -15,7 +15,6 @@ Row = Mapping[str, Any]
 NUMBERS = (int, float)
 WIDTH = 200
 """Columns where nothing tells: a pipe, a file."""
-SECONDS_ALONE_MAX = 120
 CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
@@ -53,20 +52,6 @@ def cell(value: Any) -> str:
         return ""
     text = ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     return CONTROL.sub("\N{REPLACEMENT CHARACTER}", text)
-
-
-def in_words(span: timedelta) -> str:
-    """Write a duration as people do: 91.5 s up to two minutes, then 7 min 15 s, 3 h 12 min, …"""
-    seconds = round(span.total_seconds(), 3)
-    if seconds <= SECONDS_ALONE_MAX:
-        return f"{seconds:g} s"
-    left = round(seconds)
-    told = []
-    for name, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
-        if count := left // size:
-            told.append(f"{count} {name}")
-        left %= size
-    return " ".join(told[:2])
 
 
 def amount(minor: int | None, currency: str | None, exponent: int | None) -> str:

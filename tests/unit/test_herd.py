@@ -19,9 +19,10 @@ from reliability.handlers import (
     Sink,
     UniqueConstraint,
 )
-from reliability.management.herd import Stampede, mean_stampede, stampede
-from reliability.management.printing import amount, cell, in_words
+from reliability.management.printing import amount, cell
 from reliability.policy import Backoff, Policy, RunOnce
+from reliability.work.herd import Stampede, mean_stampede, stampede
+from reliability.work.limits import in_words
 
 FIVE_RETURNS = Backoff(
     first=timedelta(milliseconds=200), cap=timedelta(seconds=30), attempts=6

@@ -6,9 +6,9 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from reliability.management.herd import BUCKET, Stampede, mean_stampede
 from reliability.management.printing import say_json, say_table
 from reliability.policy import ATTEMPTS_MAX, Backoff
+from reliability.work.herd import BUCKET, Stampede, mean_stampede
 
 FIRST, CAP = timedelta(milliseconds=200), timedelta(seconds=30)
 RETURNS_MAX = 5_000_000

@@ -8,9 +8,9 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from reliability.handlers import kinds
 from reliability.management.asked_policy import asked_policy, describe_policy
-from reliability.management.kind_limits import rows_of, shipped_pace, terms
-from reliability.management.printing import in_words, say_json, say_table
+from reliability.management.printing import say_json, say_table
 from reliability.policy import BACKGROUND, USER_FACING, Policy
+from reliability.work.limits import in_words, rows_of, shipped_pace, terms
 
 MEANING = (
     "S = waits + work (each attempt its limit) + crashes (each lease + sweep) + pickups, all upper "

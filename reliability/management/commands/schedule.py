@@ -7,7 +7,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser
 
 from reliability.management.asked_policy import asked_policy, describe_policy
-from reliability.management.printing import in_words, say_json, say_table
+from reliability.management.printing import say_json, say_table
+from reliability.work.limits import in_words
 
 
 class Command(BaseCommand):

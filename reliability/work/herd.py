@@ -20,16 +20,24 @@ class Stampede:
     windows: float
 
 
-def stampede(
+def returns(
     policy: Backoff, *, clients: int, uniform: Callable[[float, float], float]
-) -> Stampede:
-    """Let every client fail at time 0 and at each return, until its waits are used up."""
+) -> Counter[int]:
+    """Count the returns in each bucket: every client fails at time 0 and at each return."""
     buckets: Counter[int] = Counter()
     for _ in range(clients):
         at = timedelta(0)
         for failures in range(1, policy.attempts):
             at += policy.wait(failures, uniform)
             buckets[at // BUCKET] += 1
+    return buckets
+
+
+def stampede(
+    policy: Backoff, *, clients: int, uniform: Callable[[float, float], float]
+) -> Stampede:
+    """Let every client fail at time 0 and at each return, until its waits are used up."""
+    buckets = returns(policy, clients=clients, uniform=uniform)
     return Stampede(max(buckets.values()), len(buckets))
 
 

@@ -16,6 +16,8 @@ from reliability.handlers import (
 )
 from reliability.policy import BACKGROUND, USER_FACING, Backoff, Pace, Policy, worst_case
 
+SECONDS_ALONE_MAX = 120
+
 
 def terms(policy: Policy, pace: Pace) -> dict[str, timedelta]:
     """Return S with its four terms, each an upper bound."""
@@ -34,13 +36,17 @@ def shipped_pace() -> Pace:
     return pace_of(Kind(name="", handle=print, sink=None, policy=None), conf())
 
 
+def ways_of(kind: Kind) -> dict[str, Policy]:
+    """Return the kind's policy by how an event comes in: one under no name where it declares it."""
+    if kind.policy is not None:
+        return {"": kind.policy}
+    return {"webhook": BACKGROUND, "enqueued": USER_FACING}
+
+
 def rows_of(kind: Kind) -> Iterator[dict[str, Any]]:
     """Yield one row for a kind; two where it leaves its policy to how the event came in."""
-    if kind.policy is not None:
-        yield _row(kind, kind.policy, kind.name)
-        return
-    yield _row(kind, BACKGROUND, f"{kind.name} (webhook)")
-    yield _row(kind, USER_FACING, f"{kind.name} (enqueued)")
+    for way, policy in ways_of(kind).items():
+        yield _row(kind, policy, f"{kind.name} ({way})" if way else kind.name)
 
 
 def _row(kind: Kind, policy: Policy, name: str) -> dict[str, Any]:
@@ -89,3 +95,17 @@ def _risk_of_retries(kind: Kind) -> str:
             return "none within its window"
         case _:
             return "none: the database refuses a repeat"
+
+
+def in_words(span: timedelta) -> str:
+    """Write a duration as people do: 91.5 s up to two minutes, then 7 min 15 s, 3 h 12 min, …"""
+    seconds = round(span.total_seconds(), 3)
+    if seconds <= SECONDS_ALONE_MAX:
+        return f"{seconds:g} s"
+    left = round(seconds)
+    told = []
+    for name, size in (("d", 86_400), ("h", 3_600), ("min", 60), ("s", 1)):
+        if count := left // size:
+            told.append(f"{count} {name}")
+        left %= size
+    return " ".join(told[:2])
