@@ -4,13 +4,14 @@ import getpass
 import json
 import os
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, TypeVar
 
-from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError
-from django.core.validators import validate_slug
 
 from reliability.models import Source, Tenant
+from reliability.models.acting import Refused, name_error
+
+Done = TypeVar("Done")
 
 
 def actor() -> str:
@@ -20,6 +21,13 @@ def actor() -> str:
     except (KeyError, OSError):  # a container without an account of that number
         name = f"user {os.getuid()}"
     return f"{name} (command)"
+
+
+def done(outcome: "Done | Refused") -> "Done":
+    """Return what a verb did; ends with its one line where it refused."""
+    if isinstance(outcome, Refused):
+        raise CommandError(outcome.why)
+    return outcome
 
 
 def one_of(what: str, asked: str, known: Iterable[str]) -> str:
@@ -34,16 +42,8 @@ def one_of(what: str, asked: str, known: Iterable[str]) -> str:
 
 def new_slug(what: str, asked: str) -> str:
     """Return ``asked`` if it can name a new thing: letters, digits, hyphens, at most 60."""
-    try:
-        validate_slug(asked)
-    except ValidationError:
-        asked_well = False
-    else:
-        asked_well = len(asked) <= 60  # noqa: PLR2004 - Tenant.slug
-    if not asked_well:
-        raise CommandError(
-            f"{asked!r} cannot name a {what}: use letters, digits, - and _, at most 60."
-        )
+    if why := name_error(what, asked):
+        raise CommandError(why)
     return asked
 
 

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import models
 from django.db.models import Q
+from django.utils import timezone
 
 from reliability.models import columns, sealing
 from reliability.models.source import Tenant
 
 CONCURRENCY_MAX = 64
 TOKEN_BYTES = 32
+USE_NOTED_EVERY = timedelta(minutes=1)
+"""Use of a token is written down no more often than this."""
 
 
 class Destination(models.Model):
@@ -90,6 +94,12 @@ class DestinationAnswer(models.Model):
         return bytes(self.body).decode("utf-8", "replace")[:characters_max]
 
 
+class ApiTokenQuerySet(models.QuerySet["ApiToken"]):
+    def unrevoked(self, tenant: Tenant) -> ApiTokenQuerySet:
+        """Choose the tokens whose names are taken, those past their time too."""
+        return self.filter(tenant=tenant, revoked_at=None)
+
+
 class ApiToken(models.Model):
     """A caller of our HTTP API: one tenant's, kept as a digest, shown once."""
 
@@ -99,6 +109,11 @@ class ApiToken(models.Model):
     last_four = models.CharField(max_length=4)
     created_at = models.DateTimeField(auto_now_add=True)
     revoked_at = models.DateTimeField(null=True)
+    expires_at = models.DateTimeField(null=True)
+    last_used_at = models.DateTimeField(null=True)
+    """To the minute."""
+
+    objects = ApiTokenQuerySet.as_manager()
 
     class Meta:
         constraints = [
@@ -113,20 +128,27 @@ class ApiToken(models.Model):
         return self.name
 
     @classmethod
-    def issue(cls, tenant: Tenant, name: str) -> str:
+    def issue(cls, tenant: Tenant, name: str, *, expires_at: datetime | None = None) -> str:
         """Make a token and return its text, which is not kept."""
         text = f"rel_{secrets.token_urlsafe(TOKEN_BYTES)}"
-        cls.objects.create(tenant=tenant, name=name, sha256=_digest(text), last_four=text[-4:])
+        cls.objects.create(
+            tenant=tenant, name=name, sha256=_digest(text), last_four=text[-4:],
+            expires_at=expires_at,
+        )  # fmt: skip
         return text
 
     @classmethod
     def holder(cls, text: str) -> Tenant | None:
-        """Return whose token this is; ``None`` for an unknown or revoked one."""
-        found = cls.objects.select_related("tenant").filter(
-            sha256=_digest(text), revoked_at=None
-        )
-        token = found.first()
-        return token.tenant if token else None
+        """Return whose token this is, noting its use; ``None`` where it is unknown or over."""
+        now = timezone.now()
+        live = cls.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
+        token = live.select_related("tenant").filter(sha256=_digest(text)).first()
+        if token is None:
+            return None
+        noted = token.last_used_at
+        if noted is None or now - noted >= USE_NOTED_EVERY:
+            cls.objects.filter(pk=token.pk).update(last_used_at=now)
+        return token.tenant
 
 
 def _digest(text: str) -> bytes:

@@ -15,7 +15,7 @@ OPERATE = (
 APPROVE = ("sign_report", "approve_redrive")
 ADMINISTER = (
     "add_source", "change_source", "add_membership", "change_membership", "delete_membership",
-    "change_alertrule",
+    "change_alertrule", "view_apitoken", "add_apitoken", "delete_apitoken",
 )  # fmt: skip
 
 ROLES: dict[str, tuple[str, ...]] = {

@@ -2,13 +2,13 @@
 
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import transaction
-from django.utils import timezone
+from django.core.management.base import BaseCommand, CommandParser
 
-from reliability.management.asking import actor, new_slug, one_of, tenant_called
+from reliability.management.asking import actor, done, new_slug, one_of, tenant_called
 from reliability.management.printing import moment, say_facts, say_json, say_table
-from reliability.models import ApiToken, AuditEntry, Tenant
+from reliability.models import ApiToken, Tenant
+from reliability.work.dead_letters import Act
+from reliability.work.tokens import make_token, revoke_token
 
 ONCE = "Shown this once: send it as `Authorization: Bearer …`."
 
@@ -20,7 +20,7 @@ class Command(BaseCommand):
         acts = parser.add_subparsers(dest="act", required=True)
         for name, what in (("add", "make a token"), ("revoke", "end one at once")):
             acts.add_parser(name, help=what).add_argument("name")
-        acts.add_parser("list", help="list the live tokens")
+        acts.add_parser("list", help="list the tokens that are not revoked")
         for one in acts.choices.values():
             one.add_argument("--tenant", required=True, metavar="SLUG")
             one.add_argument("--json", action="store_true", help="print JSON")
@@ -38,8 +38,14 @@ class Command(BaseCommand):
 
     def _list(self, tenant: Tenant, *, as_json: bool) -> None:
         rows = [
-            {"token": one.name, "ends_in": one.last_four, "made": moment(one.created_at)}
-            for one in _live(tenant)
+            {
+                "token": one.name,
+                "ends_in": one.last_four,
+                "made": moment(one.created_at),
+                "last_used": moment(one.last_used_at) if one.last_used_at else "",
+                "expires": moment(one.expires_at) if one.expires_at else "",
+            }
+            for one in ApiToken.objects.unrevoked(tenant).order_by("name")
         ]
         if as_json:
             say_json(self.stdout, rows)
@@ -47,27 +53,12 @@ class Command(BaseCommand):
             say_table(self.stdout, f"Tokens: {len(rows)}", rows)
 
 
-def _live(tenant: Tenant) -> list[ApiToken]:
-    return list(ApiToken.objects.filter(tenant=tenant, revoked_at=None).order_by("name"))
-
-
-@transaction.atomic
 def _add(tenant: Tenant, name: str) -> dict[str, Any]:
-    if any(one.name == name for one in _live(tenant)):
-        raise CommandError(f"Tenant {tenant.slug!r} has a token {name!r} already.")
-    text = ApiToken.issue(tenant, name)
-    _record(tenant, "add token", name)
-    return {"tenant": tenant.slug, "name": name, "token": text, "token_note": ONCE}
+    made = done(make_token(name, Act(tenant, actor())))
+    return {"tenant": tenant.slug, "name": name, "token": made.text, "token_note": ONCE}
 
 
-@transaction.atomic
 def _revoke(tenant: Tenant, name: str) -> dict[str, Any]:
-    one_of("token", name, [one.name for one in _live(tenant)])
-    live = ApiToken.objects.filter(tenant=tenant, name=name, revoked_at=None)
-    live.update(revoked_at=timezone.now())
-    _record(tenant, "revoke token", name)
+    one_of("token", name, [one.name for one in ApiToken.objects.unrevoked(tenant)])
+    done(revoke_token(name, Act(tenant, actor())))
     return {"tenant": tenant.slug, "name": name, "revoked": True}
-
-
-def _record(tenant: Tenant, act: str, name: str) -> None:
-    AuditEntry.objects.record(tenant, actor=actor(), act=act, about="token", about_id=name)
