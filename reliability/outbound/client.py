@@ -11,7 +11,8 @@ from datetime import timedelta
 from typing import Any
 
 from reliability.conf import conf
-from reliability.errors import NoAnswer
+from reliability.errors import AddressRefused, NoAnswer
+from reliability.outbound.addresses import is_within
 from reliability.outbound.guard import Guard, Target, guard, judge
 
 PIECE_BYTES = 16_384
@@ -42,6 +43,20 @@ class Answer:
 def check(url: str, rules: Guard | None = None) -> None:
     """Judge a URL before it is saved. Raises ``AddressRefused`` or ``NoAnswer``."""
     judge(url, rules or guard())
+
+
+def check_own(url: str, rules: Guard | None = None) -> None:
+    """Judge a URL that takes a provider's place: it must lie in a network of our own.
+
+    Raises ``AddressRefused`` or ``NoAnswer``.
+    """
+    used = rules or guard()
+    target = judge(url, used)
+    if not all(is_within(address, used.allowed) for address in target.addresses):
+        raise AddressRefused(
+            f"{target.host} is in no network of RELIABILITY['outbound_private_networks'], "
+            "so no credential is sent there"
+        )
 
 
 def send(request: Request, rules: Guard | None = None) -> Answer:

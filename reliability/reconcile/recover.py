@@ -1,8 +1,7 @@
 """Recovering: what never arrived is put through layer 1, under its operation."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 from django.db import transaction
@@ -18,7 +17,6 @@ from reliability.models import (
     Job,
     Operation,
     Receipt,
-    Source,
     StatementLine,
 )
 from reliability.reconcile.discrepancies import (
@@ -27,15 +25,12 @@ from reliability.reconcile.discrepancies import (
     move,
     who_was_first,
 )
-from reliability.reconcile.providers import stripe_objects
-from reliability.reconcile.providers.provided import CannotFetch, Fetched, Gone
+from reliability.reconcile.providers.known import OBJECTS
+from reliability.reconcile.providers.provided import CannotFetch, Fetched
 from reliability.reconcile.remake import Unmade, event_from
 from reliability.work.dead_letters import Act, Seen, requeue
 
 Status = Discrepancy.Status
-Fetch = Callable[[Source, str, str], Fetched | Gone]
-FETCHERS: Mapping[str, Fetch] = MappingProxyType({"stripe": stripe_objects.fetch})
-"""Scheme to who is asked for an object, by operation class and reference."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +114,7 @@ def _ask(discrepancy: Discrepancy, act: Act) -> Asked | Refusal:
 def _provided(discrepancy: Discrepancy) -> Mapping[str, Any] | None:
     """Ask the provider for the object, where this source may; ``None``: the line has to do."""
     source = discrepancy.source
-    fetch = FETCHERS.get(source.scheme)
+    fetch = OBJECTS.get(source.scheme)
     if fetch is None or not ApiCredential.objects.filter(source=source).exists():
         return None
     found = fetch(source, discrepancy.operation_class, discrepancy.reference)

@@ -19,6 +19,11 @@ from reliability.reconcile.exponents import money
 from reliability.reconcile.scope import OUTGOING
 
 KEY_BYTES_MAX = 255
+GOCARDLESS_OBJECT = OperationRule(
+    event_type="", operation_class="", reference=["/id"], amount=["/amount"],
+    currency=["/currency"],
+)  # fmt: skip
+"""A payment, refund or payout as developer.gocardless.com/api-reference shows it."""
 STRIPE_OBJECTS = {
     "charge": "charge",
     "refund": "refund",
@@ -60,8 +65,8 @@ def event_from(
     operation = _operation(discrepancy, line)
     body = _body(rule, operation, line, entry)
     if provided is not None:
-        body["data"] = {"object": dict(provided)}
-        if why := _contradiction(rule, operation, body):
+        said = _put_in(body, provided, rule, entry)
+        if why := _contradiction(said, operation):
             return Unmade(why)
     return _asked(kind, operation, body, key=recovery_key(discrepancy.reference))
 
@@ -83,9 +88,22 @@ def _asked(
     )
 
 
-def _contradiction(rule: OperationRule, line: MappedOperation, body: dict[str, Any]) -> str:
+def _put_in(
+    body: dict[str, Any], provided: Mapping[str, Any], rule: OperationRule, entry: Door
+) -> MappedOperation | None:
+    """Put the provider's object where its events carry it, and return what it says."""
+    if entry.scheme.name == "gocardless":
+        # Their events only link to an object: its own fields are looked at by name.
+        body["recovered"]["object"] = dict(provided)
+        rule, told = GOCARDLESS_OBJECT, dict(provided)
+    else:
+        body["data"] = {"object": dict(provided)}
+        told = body
+    return map_operation([rule], rule.event_type, load(json.dumps(told).encode()))
+
+
+def _contradiction(said: MappedOperation | None, line: MappedOperation) -> str:
     """Say where the provider's object and the statement's line differ, or nothing."""
-    said = map_operation([rule], rule.event_type, load(json.dumps(body).encode()))
     if said is None or said.reference != line.reference:
         return f"The provider’s object does not tell of {line.reference}."
     if (said.amount_minor, said.currency) == (line.amount_minor, line.currency):
@@ -162,6 +180,9 @@ def _body(
     }
     if entry.scheme.name == "stripe":
         _as_stripe(body, operation, line)
+    if entry.scheme.name == "gocardless":
+        kind, _, action = rule.event_type.partition(".")
+        body |= {"resource_type": kind, "action": action}
     at = operation.occurred_at or datetime.now(UTC)
     _put(body, rule.reference[:1], operation.reference)
     _put(body, rule.amount, _amount(rule, operation))

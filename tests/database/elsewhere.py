@@ -1,5 +1,6 @@
 """Other people's servers, played on loopback: they record what came and answer as told."""
 
+import socket
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -72,3 +73,10 @@ def serving(answer: Callable[[Heard], Says]) -> Iterator[Elsewhere]:
         server.shutdown()
         thread.join()
         server.server_close()
+
+
+@contextmanager
+def silence() -> Iterator[Elsewhere]:
+    """Take connections and never say a word; yield the address."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        yield Elsewhere(f"http://127.0.0.1:{server.getsockname()[1]}")

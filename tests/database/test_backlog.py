@@ -197,7 +197,7 @@ def test_of_100_missed_events_40_had_arrived_and_60_are_new(stripe_api: Elsewher
     assert Job.objects.count() == 100
     assert Receipt.objects.filter(verdict="conflict").count() == 0
     assert len(stripe_api.heard) == 4
-    assert "created%5Bgte%5D=1767225600" in stripe_api.heard[0].path
+    assert "created%5Bgte%5D=1767225000" in stripe_api.heard[0].path
     assert AuditEntry.objects.get(act="fetch events").facts["accepted"] == 60
 
 
@@ -211,5 +211,5 @@ def test_without_a_credential_or_with_a_wrong_one_it_says_so(stripe_api: Elsewhe
 
 
 def test_a_provider_without_a_list_of_events_is_named() -> None:
-    with pytest.raises(CommandError, match="Known: stripe"):
+    with pytest.raises(CommandError, match="Known: stripe, gocardless, github"):
         fetch(senders.source("shopify"))

@@ -157,3 +157,82 @@ def test_without_a_credential_nobody_is_asked(source: Source, stripe: StripeApi)
     ApiCredential.objects.all().delete()
     report(source, Row("ch_1", "10.00"))
     assert isinstance(recovered(source), Recovered)
+
+
+# GoCardless: its events only link to an object, so the object's own fields are looked at.
+
+
+class GoCardlessApi:
+    """Knows one payment."""
+
+    def __init__(self) -> None:
+        self.payment = {"id": "PM1", "amount": 1000, "currency": "EUR", "status": "paid_out"}
+        self.gone = 404
+
+    def __call__(self, heard: Heard) -> Says:
+        if heard.path == "/payments/PM1":
+            return Says(200, json.dumps({"payments": self.payment}).encode(), JSON)
+        error = {
+            "code": self.gone,
+            "type": "invalid_api_usage",
+            "message": "gone",
+            "errors": [],
+        }
+        return Says(self.gone, json.dumps({"error": error}).encode(), JSON)
+
+
+@pytest.fixture
+def payments(monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[Source, GoCardlessApi]]:
+    forget()
+    allow_loopback(monkeypatch)
+    api = GoCardlessApi()
+    with (
+        serving(api) as place,
+        world.local("gocardless.payments.confirmed", lambda event: None),
+        time_machine.travel(MORNING_AFTER, tick=False),
+    ):
+        made = a_source(
+            preset="gocardless", scheme="gocardless", options={"api_url": place.url}
+        )
+        ApiCredential.keep(made, "tok_test_1")
+        yield made, api
+
+
+def test_a_gocardless_payment_is_taken_in_as_the_event_its_handler_knows(
+    payments: tuple[Source, GoCardlessApi],
+) -> None:
+    source, api = payments
+    report(source, Row("PM1", "10.00"))
+    done = recovered(source)
+    assert isinstance(done, Recovered), done
+    assert done.how == "An event fetched from them was accepted under its operation."
+    event = heard(source)
+    assert (event["resource_type"], event["action"]) == ("payments", "confirmed")
+    assert event["links"] == {"payment": "PM1"}
+    assert event["recovered"]["object"] == api.payment
+    assert Operation.objects.get().reference == "PM1"
+
+
+def test_a_gocardless_payment_of_another_amount_is_not_taken_in(
+    payments: tuple[Source, GoCardlessApi],
+) -> None:
+    source, api = payments
+    api.payment["amount"] = 999
+    report(source, Row("PM1", "10.00"))
+    assert recovered(source) == Refusal(
+        "The provider’s object says EUR 9.99, the line EUR 10.00: nothing was taken in."
+    )
+    assert Job.objects.count() == 0
+
+
+@pytest.mark.parametrize("status", [404, 410])
+def test_where_gocardless_s_window_has_closed_the_line_has_to_do(
+    payments: tuple[Source, GoCardlessApi], status: int
+) -> None:
+    source, api = payments
+    api.gone = status
+    report(source, Row("PM_old", "10.00"))
+    done = recovered(source)
+    assert isinstance(done, Recovered), done
+    assert "built from the statement’s line" in done.how
+    assert heard(source)["links"] == {"payment": "PM_old"}

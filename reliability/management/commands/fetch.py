@@ -1,9 +1,8 @@
 """`manage.py fetch`: ask a provider for the events of some days, and take in what was missed."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import asdict
 from datetime import UTC, datetime, timedelta
-from types import MappingProxyType
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
@@ -17,11 +16,9 @@ from reliability.management.asking import actor, source_called, tenant_called
 from reliability.management.printing import say_facts, say_json
 from reliability.management.progress import events_bar
 from reliability.models import AuditEntry, Source
-from reliability.reconcile.providers import stripe_events
-from reliability.reconcile.providers.stripe_events import CannotFetch
-
-PROVIDERS: Mapping[str, Any] = MappingProxyType({"stripe": stripe_events.events})
-"""Scheme to the list of its events in a span of time."""
+from reliability.reconcile.providers.asking import OVERLAP
+from reliability.reconcile.providers.known import EVENTS
+from reliability.reconcile.providers.provided import CannotFetch
 
 
 class Command(BaseCommand):
@@ -40,9 +37,9 @@ class Command(BaseCommand):
         until = (
             _day(options["until"]) + timedelta(days=1) if options["until"] else timezone.now()
         )
-        if source.scheme not in PROVIDERS:
+        if source.scheme not in EVENTS:
             raise CommandError(
-                f"{source.scheme} events cannot be fetched. Known: {', '.join(PROVIDERS)}."
+                f"{source.scheme} events cannot be fetched. Known: {', '.join(EVENTS)}."
             )
         try:
             taken = _take_in(source, since, until)
@@ -56,7 +53,8 @@ def _take_in(source: Source, since: datetime, until: datetime) -> TakenIn:
     """Take in the events of a span, in the order the provider lists them."""
     total = TakenIn()
     with events_bar(source.slug) as bar:
-        listed = _counted(PROVIDERS[source.scheme](source, since, until), bar)
+        spanned = EVENTS[source.scheme](source, since - OVERLAP, until + OVERLAP)
+        listed = _counted(spanned, bar)
         for taken in take_in(source, listed, trusted=True):
             total += taken
     with transaction.atomic():

@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from reliability.models import Source
-from reliability.reconcile.providers.provided import CannotFetch, Fetched, Gone
-from reliability.reconcile.providers.stripe_events import client_of, package
+from reliability.reconcile.providers.provided import Fetched, Gone
+from reliability.reconcile.providers.stripe_events import client_of, package, refusal
 
 READERS: Mapping[str, Callable[[Any], Any]] = {
     "charge": lambda api: api.charges,
@@ -30,7 +30,7 @@ def fetch(source: Source, operation_class: str, reference: str) -> Fetched | Gon
     except stripe.InvalidRequestError as error:
         if error.code == MISSING:
             return Gone(f"Stripe no longer knows {reference}")
-        raise CannotFetch(f"Stripe said: {error}") from None
+        raise refusal(stripe, error) from None
     except stripe.StripeError as error:
-        raise CannotFetch(f"Stripe said: {error}") from None
+        raise refusal(stripe, error) from None
     return Fetched(found.to_dict())
