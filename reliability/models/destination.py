@@ -40,6 +40,10 @@ class Destination(models.Model):
     """In a row; what opens the breaker."""
     open_until = models.DateTimeField(null=True)
     """While this lies ahead nothing is sent; then one request tries."""
+    paused_at = models.DateTimeField(null=True)
+    """Set by a person: what would be sent here is held until the pause ends."""
+    paused_by = models.TextField(default="", db_default="", blank=True)
+    pause_reason = models.TextField(default="", db_default="", blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

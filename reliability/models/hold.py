@@ -20,6 +20,7 @@ class KindPause(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["tenant", "kind"], name="one_pause_per_kind"),
         ]
+        permissions = [("pause_work", "Can pause and resume kinds and destinations")]
 
     def __str__(self) -> str:
         return f"{self.kind} is paused"

@@ -10,7 +10,7 @@ VIEW = (
 )  # fmt: skip
 OPERATE = (
     "requeue_deadletter", "discard_deadletter", "recover_discrepancy", "upload_statement",
-    "view_payload",
+    "view_payload", "pause_work",
 )  # fmt: skip
 APPROVE = ("sign_report", "approve_redrive")
 ADMINISTER = (

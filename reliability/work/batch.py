@@ -16,7 +16,7 @@ from reliability.handlers import Event, Kind, find
 from reliability.models import Job
 from reliability.work import attempt as attempts
 from reliability.work.attempt import attempt
-from reliability.work.holds import paused_kinds
+from reliability.work.holds import pauses
 from reliability.work.lease import Leased, events
 from reliability.work.nesting import close_leaked
 from reliability.work.settle import Done, Failed, fail, finish, release
@@ -51,7 +51,7 @@ class _Batch:
 
 def prepare(leased: Sequence[Leased]) -> list[Ready]:
     """Pair leased jobs with their handlers; what has none here, or is paused, is held."""
-    loaded, paused = events(leased), paused_kinds()
+    loaded, paused = events(leased), pauses()
     ready = []
     for job in leased:
         kind = find(job.kind)
@@ -63,7 +63,7 @@ def prepare(leased: Sequence[Leased]) -> list[Ready]:
             fail(Failed(job, kind, PermanentError(ERASED), job.started_at))
         elif read.unconfirmed:
             _hold(job, Job.Hold.UNCONFIRMED)
-        elif (job.tenant_id, job.kind) in paused:
+        elif paused.hold(job):
             _hold(job, Job.Hold.PAUSED)
         else:
             ready.append(Ready(job, kind, read.event, read.own_job))

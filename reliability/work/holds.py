@@ -1,35 +1,54 @@
-"""Kinds that a person paused: their ready jobs are held, and let go when the pause ends."""
+"""Kinds and destinations that a person paused: their ready jobs are held until the pause ends."""
 
 import time
 from dataclasses import dataclass, field
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils import timezone
 
 from reliability import dispatch, sql
 from reliability.conf import conf
-from reliability.models import AuditEntry, Job, KindPause
+from reliability.models import AuditEntry, Destination, Job, KindPause, Source
 from reliability.work.dead_letters import Act
+from reliability.work.destinations import KIND as FORWARDED
+from reliability.work.lease import Leased
 
 KEPT_SECONDS = 1.0
+
+
+@dataclass(frozen=True)
+class Pauses:
+    """What is paused: (tenant id, kind), and the sources whose destination is."""
+
+    kinds: frozenset[tuple[int, str]] = frozenset()
+    sources: frozenset[int] = frozenset()
+
+    def hold(self, job: Leased) -> bool:
+        """Tell whether a job may not start for now."""
+        sent_on = job.kind == FORWARDED and job.source_id in self.sources
+        return sent_on or (job.tenant_id, job.kind) in self.kinds
 
 
 @dataclass
 class _Known:
     """The pauses as last read by this process."""
 
-    pauses: frozenset[tuple[int, str]] = frozenset()
+    pauses: Pauses = field(default_factory=Pauses)
     until: float = field(default=0.0)
 
 
 _known = _Known()
 
 
-def paused_kinds() -> frozenset[tuple[int, str]]:
-    """Return (tenant id, kind) of every pause, read at most once a second per process."""
+def pauses() -> Pauses:
+    """Return every pause, read at most once a second per process."""
     if time.monotonic() >= _known.until:
-        _known.pauses = frozenset(KindPause.objects.values_list("tenant_id", "kind"))
+        paused = Source.objects.filter(destination__paused_at__isnull=False)
+        _known.pauses = Pauses(
+            frozenset(KindPause.objects.values_list("tenant_id", "kind")),
+            frozenset(paused.values_list("pk", flat=True)),
+        )
         _known.until = time.monotonic() + KEPT_SECONDS
     return _known.pauses
 
@@ -48,7 +67,7 @@ def pause(kind: str, act: Act) -> int:
             },
         )  # fmt: skip
         if new:
-            _record(act, "pause kind", kind)
+            _record(act, "pause kind", "kind", kind)
     _known.until = 0.0
     ready = Job.objects.ready().filter(tenant=act.tenant, kind=kind, held="")
     return _in_batches(ready, Job.Hold.PAUSED)
@@ -59,23 +78,56 @@ def unpause(kind: str, act: Act) -> int:
     with transaction.atomic(using=sql.database().alias):
         ended, _ = KindPause.objects.filter(tenant=act.tenant, kind=kind).delete()
         if ended:
-            _record(act, "unpause kind", kind)
+            _record(act, "unpause kind", "kind", kind)
+    return _let_go(_free_again().filter(tenant=act.tenant, kind=kind))
+
+
+def pause_destination(destination: Destination, act: Act) -> int:
+    """Send nothing more to a destination; return how many jobs are held by now.
+
+    What is on its way goes on to its end. Pausing twice is harmless: the first one stands.
+    """
+    rows = Destination.objects.filter(pk=destination.pk, tenant=act.tenant)
+    with transaction.atomic(using=sql.database().alias):
+        if rows.filter(paused_at=None).update(
+            paused_at=timezone.now(), paused_by=act.actor, pause_reason=act.reason
+        ):
+            _record(act, "pause destination", "destination", destination.slug)
     _known.until = 0.0
-    freed = _in_batches(_free_again().filter(tenant=act.tenant, kind=kind), Job.Hold.NONE)
+    ready = Job.objects.ready().filter(
+        tenant=act.tenant, kind=FORWARDED, source__destination=destination, held=""
+    )
+    return _in_batches(ready, Job.Hold.PAUSED)
+
+
+def unpause_destination(destination: Destination, act: Act) -> int:
+    """End a destination's pause; return how many jobs may start again."""
+    rows = Destination.objects.filter(pk=destination.pk, tenant=act.tenant)
+    with transaction.atomic(using=sql.database().alias):
+        if rows.exclude(paused_at=None).update(paused_at=None, paused_by="", pause_reason=""):
+            _record(act, "unpause destination", "destination", destination.slug)
+    sent_on = Q(kind=FORWARDED, source__destination=destination)
+    return _let_go(_free_again().filter(sent_on, tenant=act.tenant))
+
+
+def _let_go(jobs: QuerySet[Job]) -> int:
+    _known.until = 0.0
+    freed = _in_batches(jobs, Job.Hold.NONE)
     for queue in ("local", "outside"):
         dispatch.ring(queue)
     return freed
 
 
 def free_unpaused(limit: int) -> int:
-    """Let go up to ``limit`` held jobs whose kind and source are not paused; for the sweep."""
+    """Let go up to ``limit`` held jobs that no pause speaks of any more; for the sweep."""
     return _change(_free_again(), Job.Hold.NONE, limit)
 
 
 def _free_again() -> QuerySet[Job]:
     pauses = KindPause.objects.filter(tenant=OuterRef("tenant"), kind=OuterRef("kind"))
     held = Job.objects.ready().filter(held=Job.Hold.PAUSED, source__paused_at=None)
-    return held.exclude(Exists(pauses))
+    paused = Q(kind=FORWARDED, source__destination__paused_at__isnull=False)
+    return held.exclude(paused).exclude(Exists(pauses))
 
 
 def _in_batches(jobs: QuerySet[Job], held: str) -> int:
@@ -94,8 +146,8 @@ def _change(jobs: QuerySet[Job], held: str, limit: int) -> int:
         ).update(held=held)
 
 
-def _record(act: Act, name: str, kind: str) -> None:
+def _record(act: Act, name: str, about: str, about_id: str) -> None:
     AuditEntry.objects.record(
-        act.tenant, actor=act.actor, user_id=act.user_id, act=name, about="kind", about_id=kind,
-        reason=act.reason,
+        act.tenant, actor=act.actor, user_id=act.user_id, act=name, about=about,
+        about_id=about_id, reason=act.reason,
     )  # fmt: skip

@@ -10,13 +10,13 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from reliability.handlers import Event
-from reliability.models import AuditEntry, Job, KindPause, Source
+from reliability.models import AuditEntry, Destination, Job, KindPause, Source
 from reliability.policy import Backoff
 from reliability.sweep import sweep
 from reliability.work import holds
 from reliability.work.dead_letters import Act
 from reliability.work.drain import drain
-from reliability.work.holds import pause, unpause
+from reliability.work.holds import pause, pause_destination, unpause, unpause_destination
 from reliability.work.lease import take
 from tests.database import world
 
@@ -124,6 +124,66 @@ def test_pausing_twice_is_one_pause_and_one_entry() -> None:
     assert AuditEntry.objects.count() == 1
     unpause("mail", act())
     assert unpause("mail", act()) == 0
+
+
+def forwarded(key: str) -> Destination:
+    """Return the destination of a job that waits to be sent on."""
+    job = world.job("forward", key)
+    Job.objects.filter(pk=job.pk).update(queue="outside")
+    made, _ = Destination.objects.get_or_create(
+        tenant=job.tenant, slug="crm", defaults={"url": "https://crm.example/", "sealed": b"x"}
+    )
+    Source.objects.filter(pk=job.source_id).update(destination=made)
+    return made
+
+
+def test_what_would_go_to_a_paused_destination_is_held_before_and_after_its_claim() -> None:
+    crm = forwarded("before")
+    world.job("book", "b")
+    assert pause_destination(crm, act()) == 1
+    forwarded("after")
+    drain("outside")
+    drain("local")
+    assert held() == {"before": "paused", "after": "paused", "b": ""}
+    assert Job.objects.get(key__key="after").attempts.filter(outcome="failed").count() == 0
+
+
+def test_the_sweep_leaves_held_what_a_paused_destination_holds() -> None:
+    crm = forwarded("f")
+    pause_destination(crm, act())
+    assert sweep("command").freed == 0
+    assert unpause_destination(crm, act()) == 1
+    assert held() == {"f": ""}
+
+
+def test_a_kind_paused_on_its_own_stays_held_when_its_destination_goes_on() -> None:
+    crm = forwarded("f")
+    pause("forward", act())
+    pause_destination(crm, act())
+    assert unpause_destination(crm, act()) == 0
+    assert held() == {"f": "paused"}
+
+
+def test_pausing_a_destination_twice_keeps_the_first_reason_and_one_entry() -> None:
+    crm = forwarded("f")
+    pause_destination(crm, act())
+    pause_destination(crm, Act(world.tenant("acme"), "bob", reason="again"))
+    crm.refresh_from_db()
+    assert (crm.paused_by, crm.pause_reason) == ("ann", "the provider is down")
+    unpause_destination(crm, act())
+    unpause_destination(crm, act())
+    assert list(AuditEntry.objects.values_list("act", "about_id")) == [
+        ("pause destination", "crm"),
+        ("unpause destination", "crm"),
+    ]
+
+
+def test_a_destination_of_another_tenant_is_not_paused() -> None:
+    crm = forwarded("f")
+    assert pause_destination(crm, act("other")) == 0
+    crm.refresh_from_db()
+    assert crm.paused_at is None
+    assert AuditEntry.objects.count() == 0
 
 
 def test_a_held_job_is_not_due() -> None:
