@@ -11,7 +11,7 @@ from django.utils.module_loading import autodiscover_modules
 
 HANDLERS_VARIABLE = "RELIABILITY_HANDLERS"
 """Modules with handlers outside the installed apps, comma-separated."""
-BUILT_IN = ("reliability.work.forward", "reliability.after_work")
+BUILT_IN = ("reliability.work.forward", "reliability.after_work", "reliability.claim.try_door")
 """What registers itself with the layers below; above this one, and so imported by name."""
 
 

@@ -13,6 +13,7 @@ from reliability.claim.signatures import Found, Identity, Unreadable
 from reliability.conf import conf
 from reliability.handlers import MappedOperation, find
 from reliability.models import Body, Job
+from reliability.outbound.senders import TEST_TYPE
 
 KEPT_HEADERS = frozenset(
     {
@@ -63,7 +64,7 @@ def _event(
     entry: Door, identity: Identity, whole: bytes, headers: dict[str, str], now: datetime
 ) -> Asked:
     body = whole if identity.payload is None else identity.payload
-    routed = entry.source.routes.get(identity.event_type) or _forwarded(entry)
+    routed = entry.source.routes.get(identity.event_type) or _built_in(entry, identity)
     kind = routed or f"{entry.scheme.name}.{identity.event_type}".rstrip(".")
     declared = find(kind)
     buried: tuple[Outcome, str] | None = None
@@ -90,9 +91,11 @@ def _event(
     )
 
 
-def _forwarded(entry: Door) -> str | None:
-    """Return the kind of the built-in handler where the source has a destination."""
-    return "forward" if entry.source.destination_id else None
+def _built_in(entry: Door, identity: Identity) -> str | None:
+    """Return a built-in handler's kind: the source has a destination, or it is a test event."""
+    if entry.source.destination_id:
+        return "forward"
+    return TEST_TYPE if identity.event_type == TEST_TYPE else None
 
 
 def _unwanted(

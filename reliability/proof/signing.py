@@ -2,11 +2,13 @@
 
 import hashlib
 import hmac
-from base64 import b64decode, b64encode
-from collections.abc import Mapping
 from datetime import datetime
 
+from reliability.outbound import signing as outbound_signing
+from reliability.outbound.senders import stripe
 from reliability.proof.cast import StoryDelivery
+
+__all__ = ["signed_headers", "standard_webhooks", "stripe"]
 
 
 def signed_headers(delivery: StoryDelivery, *, secret: str, now: datetime) -> dict[str, str]:
@@ -28,23 +30,13 @@ def signed_headers(delivery: StoryDelivery, *, secret: str, now: datetime) -> di
     return {**event.headers, **signature}
 
 
-def stripe(body: bytes, *, secret: str, seconds: int) -> Mapping[str, str]:
-    """Sign as https://docs.stripe.com/webhooks/signature says; `seconds` since the epoch."""
-    mac = _mac(secret.encode(), b"%d.%b" % (seconds, body)).hex()
-    return {"Stripe-Signature": f"t={seconds},v1={mac}"}
-
-
 def standard_webhooks(
     message_id: str, body: bytes, secret: str, *, seconds: int
-) -> Mapping[str, str]:
+) -> dict[str, str]:
     """Sign as the Standard Webhooks specification says, section "Signature scheme"."""
-    key = b64decode(secret.removeprefix("whsec_"))
-    mac = _mac(key, b"%b.%d.%b" % (message_id.encode(), seconds, body))
-    return {
-        "webhook-id": message_id,
-        "webhook-timestamp": str(seconds),
-        "webhook-signature": "v1," + b64encode(mac).decode(),
-    }
+    return outbound_signing.signed_headers(
+        secret, message_id=message_id, seconds=seconds, body=body
+    )
 
 
 def _mac(key: bytes, content: bytes) -> bytes:

@@ -1,19 +1,18 @@
 """`manage.py source`: add a source, list the sources, rotate a source's signing secret."""
 
-from datetime import timedelta
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandError, CommandParser
-from django.db import transaction
-from django.utils import timezone
+from django.core.management.base import BaseCommand, CommandParser
 
 from reliability.claim.presets import PRESETS
-from reliability.management.asking import actor, new_slug, pairs, source_called, tenant_called
-from reliability.management.new_source import Asked, address, secret_for, unsaved
+from reliability.claim.sources import Wanted, add_source, rotate_secret
+from reliability.management.asking import actor, done, pairs, source_called, tenant_called
+from reliability.management.new_source import address, secret_from
 from reliability.management.printing import say_facts, say_json, say_table
-from reliability.models import AuditEntry, Source, SourceSecret, Tenant
+from reliability.models import Source, Tenant
+from reliability.reconcile.formats import FORMATS
+from reliability.work.dead_letters import Act
 
-OVERLAP = timedelta(hours=24)
 ONCE = "Shown this once; only its last four characters can be seen again."
 NO_BASE = "Put your host before it, or set RELIABILITY_BASE_URL."
 
@@ -42,8 +41,8 @@ class Command(BaseCommand):
     def handle(self, *_: Any, **options: Any) -> None:
         match options["act"]:
             case "add":
-                asked = _asked(options)
-                found = _add(asked, options["tenant"], variable=options["secret_from_env"])
+                wanted = _wanted(options)
+                found = _add(wanted, options["tenant"], variable=options["secret_from_env"])
             case "rotate":
                 found = _rotate(
                     options["slug"], options["tenant"], variable=options["secret_from_env"]
@@ -74,8 +73,8 @@ def _describe_add(add: CommandParser) -> None:
         add.add_argument(f"--{name}", action="append", default=[], help=what)
 
 
-def _asked(options: dict[str, Any]) -> Asked:
-    return Asked(
+def _wanted(options: dict[str, Any]) -> Wanted:
+    return Wanted(
         slug=options["slug"],
         preset=options["preset"],
         mode=options["mode"],
@@ -88,38 +87,27 @@ def _asked(options: dict[str, Any]) -> Asked:
     )
 
 
-@transaction.atomic
-def _add(asked: Asked, tenant_slug: str, *, variable: str | None) -> dict[str, Any]:
-    tenant = tenant_called(tenant_slug)
-    new_slug("source", asked.slug)
-    if Source.objects.filter(tenant=tenant, slug=asked.slug).exists():
-        raise CommandError(f"Tenant {tenant.slug!r} has a source {asked.slug!r} already.")
-    source = unsaved(asked, tenant)
-    secret, made = secret_for(source, variable)
-    source.save(force_insert=True)
-    SourceSecret.objects.rotate(source, secret, overlap_until=timezone.now())
-    _record(source, "add source", preset=source.preset, mode=source.mode)
-    return _facts(source, secret if made else None)
-
-
-@transaction.atomic
-def _rotate(slug: str, tenant_slug: str, *, variable: str | None) -> dict[str, Any]:
-    source = source_called(slug, tenant_called(tenant_slug))
-    secret, made = secret_for(source, variable)
-    until = timezone.now() + OVERLAP
-    SourceSecret.objects.rotate(source, secret, overlap_until=until)
-    _record(source, "rotate secret", overlap_until=until.isoformat(timespec="seconds"))
-    said = {"old_secret_works_until": until.isoformat(timespec="seconds")}
-    return _facts(source, secret if made else None) | said
-
-
-def _record(source: Source, act: str, **facts: Any) -> None:
-    AuditEntry.objects.record(
-        source.tenant, actor=actor(), act=act, about="source", about_id=source.slug, **facts
+def _add(wanted: Wanted, tenant_slug: str, *, variable: str | None) -> dict[str, Any]:
+    act = Act(tenant_called(tenant_slug), actor())
+    outcome = add_source(
+        wanted, act, formats=FORMATS, secret=secret_from(variable, wanted.preset)
     )
+    added = done(outcome)
+    return _facts(added.source, added.secret)
 
 
-def _facts(source: Source, secret: str | None) -> dict[str, Any]:
+def _rotate(slug: str, tenant_slug: str, *, variable: str | None) -> dict[str, Any]:
+    tenant = tenant_called(tenant_slug)
+    source = source_called(slug, tenant)
+    outcome = rotate_secret(
+        source, Act(tenant, actor()), secret=secret_from(variable, source.preset)
+    )
+    rotated = done(outcome)
+    said = {"old_secret_works_until": rotated.until.isoformat(timespec="seconds")}
+    return _facts(source, rotated.secret) | said
+
+
+def _facts(source: Source, secret: str) -> dict[str, Any]:
     """Say where to deliver to; the secret only where it was made here."""
     url = address(source)
     facts = {"tenant": source.tenant.slug, "source": source.slug, "preset": source.preset}
