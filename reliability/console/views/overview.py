@@ -12,6 +12,7 @@ from reliability.console.access import OperatorRequest, for_tenant, page
 from reliability.console.conservation import conservation
 from reliability.console.pages import show
 from reliability.console.parts import number
+from reliability.console.pauses import paused_now
 from reliability.models import Alert, AlertRule, DeadLetter, Report, Source
 
 GOOD = (Report.Completeness.COMPLETE,)
@@ -35,6 +36,7 @@ def index(request: OperatorRequest) -> HttpResponse:
     open_now = sum(source.open for source in letters)
     context: dict[str, Any] = {
         "alerts": open_alerts(request),
+        "pauses": paused_now(request),
         "claims": layers.claims(request),
         "sweep": layers.sweep(request),
         "reports": layers.compared(request),
