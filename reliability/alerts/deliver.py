@@ -14,7 +14,9 @@ from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from reliability.alerts.message import compose
+from reliability.alerts import morning
+from reliability.alerts.message import compose, message_id
+from reliability.alerts.silences import silent
 from reliability.conf import conf
 from reliability.models import AlertDelivery
 
@@ -70,15 +72,24 @@ def deliver() -> Delivered:
 
 def send_test(email: str) -> None:
     """Send one mail that proves the way to an address works. Raises what the backend raises."""
+    send(_test(email, {}))
+
+
+def _test(email: str, headers: dict[str, str]) -> EmailMessage:
     text = "A test: alerts of this deployment reach this address.\n"
-    send(EmailMessage(subject="[Reliability] Test of the alert mails", body=text, to=[email]))
+    subject = "[Reliability] Test of the alert mails"
+    return EmailMessage(subject=subject, body=text, to=[email], headers=headers)
 
 
 @transaction.atomic
 def _claim(now: datetime) -> Claimed | None:
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CLAIM_LOCK])
-    owed = _due(now).select_related("alert__rule", "alert__source", "alert__tenant").first()
+    owed = (
+        _due(now)
+        .select_related("tenant", "alert__rule", "alert__source", "alert__tenant")
+        .first()
+    )
     if owed is None:
         return None
     AlertDelivery.objects.filter(pk=owed.pk, status=Status.PENDING, tries=owed.tries).update(
@@ -88,7 +99,7 @@ def _claim(now: datetime) -> Claimed | None:
 
 
 def _due(now: datetime) -> QuerySet[AlertDelivery]:
-    """Mails whose time has come, first of their alert and address, within the hour's limit.
+    """Mails whose time has come, first of their alert and address, not silenced, within the limit.
 
     One that was tried before has its place in the hour already.
     """
@@ -103,7 +114,8 @@ def _due(now: datetime) -> QuerySet[AlertDelivery]:
         .filter(mails__gte=conf().mails_per_hour_max)
     )
     has_room = Q(tries__gt=0) | ~Q(email__in=full.values("email"))
-    return pending.filter(has_room, ~Exists(before), due_at__lte=now).order_by("due_at", "pk")
+    due = pending.filter(has_room, ~Exists(before), ~silent(now), due_at__lte=now)
+    return due.order_by("due_at", "pk")
 
 
 def _of_this_hour(now: datetime) -> QuerySet[AlertDelivery]:
@@ -112,9 +124,14 @@ def _of_this_hour(now: datetime) -> QuerySet[AlertDelivery]:
     return AlertDelivery.objects.filter(sent | Q(status=Status.PENDING, tries__gt=0))
 
 
+def used_of_this_hour(email: str, now: datetime) -> int:
+    """Return how many mails of the hour's limit an address has used up."""
+    return _of_this_hour(now).filter(email=email).count()
+
+
 def _waiting(email: str, now: datetime) -> int:
     """Count the mails to an address that the hour has no room for."""
-    room = conf().mails_per_hour_max - _of_this_hour(now).filter(email=email).count()
+    room = conf().mails_per_hour_max - used_of_this_hour(email, now)
     untried = AlertDelivery.objects.filter(status=Status.PENDING, tries=0, email=email)
     waiting = untried.filter(due_at__lte=now).count()
     return max(0, waiting - max(0, room))
@@ -124,8 +141,12 @@ def _settle(claimed: Claimed) -> Outcome:
     """Send one claimed mail and mark how it went."""
     if claimed.tries > conf().mail_tries_max:
         return _give_up(claimed, claimed.owed.error or "Every sender died while sending it.")
+    if morning.is_past(claimed.owed, timezone.now()):
+        return _give_up(
+            claimed, claimed.owed.error or "Its day was over before it could be sent."
+        )
     try:
-        send(compose(claimed.owed, waiting=claimed.waiting))
+        send(_composed(claimed))
     except (
         OSError,
         ValueError,
@@ -133,6 +154,14 @@ def _settle(claimed: Claimed) -> Outcome:
         return _failed(claimed, f"{type(err).__name__}: {err}"[: conf().error_bytes_max])
     _mark(claimed, status=Status.SENT, sent_at=timezone.now(), error="")
     return "sent"
+
+
+def _composed(claimed: Claimed) -> EmailMessage:
+    if claimed.owed.alert is not None:
+        return compose(claimed.owed, waiting=claimed.waiting)
+    if claimed.owed.occasion.startswith(morning.MORNING):
+        return morning.compose(claimed.owed)
+    return _test(claimed.owed.email, {"Message-ID": message_id(claimed.owed)})
 
 
 def send(mail: EmailMessage) -> None:

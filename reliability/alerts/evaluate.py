@@ -12,7 +12,7 @@ from itertools import groupby
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
-from reliability.alerts.measures import MEASURES, Values
+from reliability.alerts.looking import Exceptions, looks
 from reliability.alerts.moves import LIVE, Look, Move, move
 from reliability.models import Alert, AlertRule, Run, Tenant
 
@@ -26,6 +26,8 @@ class Evaluated:
     held: int = 0
     dropped: int = 0
     opened: int = 0
+    told: int = 0
+    """Opened earlier, while something kept it from being told."""
     reminded: int = 0
     resolved: int = 0
     failed: tuple[str, ...] = ()
@@ -44,7 +46,7 @@ def evaluate(trigger: str) -> Evaluated:
     _end_those_of_disabled_rules(now)
     for (tenant, measure), rules in _rules_by_measure():
         try:
-            moves += _evaluate(tenant, measure, rules=rules, now=now)
+            moves += _evaluate(tenant, rules, now=now, by=by)
         except DatabaseError:
             logger.exception(
                 "measure_failed", extra={"measure": measure, "tenant": tenant.slug}
@@ -54,6 +56,7 @@ def evaluate(trigger: str) -> Evaluated:
         held=moves["held"],
         dropped=moves["dropped"],
         opened=moves["opened"],
+        told=moves["told"],
         reminded=moves["reminded"],
         resolved=moves["resolved"],
         failed=tuple(failed),
@@ -71,27 +74,18 @@ def _rules_by_measure() -> Iterator[tuple[tuple[Tenant, str], list[AlertRule]]]:
 
 @transaction.atomic
 def _evaluate(
-    tenant: Tenant, measure: str, *, rules: list[AlertRule], now: datetime
+    tenant: Tenant, rules: list[AlertRule], *, now: datetime, by: Run.Trigger
 ) -> Counter[Move]:
     """Move all alerts of one measure, and what they owe, in one transaction."""
-    values = MEASURES[measure](tenant, now)
+    excepted = Exceptions.of(tenant, now)
     living = Alert.objects.filter(rule__in=rules, status__in=LIVE)
     at = {(alert.rule_id, alert.source_id): alert for alert in living}
     moves: Counter[Move] = Counter()
     for rule in rules:
-        known = {source_id for rule_id, source_id in at if rule_id == rule.pk}
-        for source_id in _scopes(rule, values, known):
-            alert, value = at.get((rule.pk, source_id)), values.get(source_id, 0)
-            look = Look(rule=rule, source_id=source_id, alert=alert, value=value, now=now)
+        for look in looks(rule, at, excepted=excepted, now=now, by=by):
             moves[done := move(look)] += 1
             _log(done, look)
     return moves
-
-
-def _scopes(rule: AlertRule, values: Values, known: set[int | None]) -> list[int | None]:
-    """Where the rule looks, in one order for all evaluators, so that none waits for another twice."""
-    measured = {s for s in values if s is None or rule.source_id in {None, s}}
-    return sorted(measured | known, key=lambda source_id: source_id or 0)
 
 
 def _end_those_of_disabled_rules(now: datetime) -> None:
@@ -107,7 +101,7 @@ def _end_those_of_disabled_rules(now: datetime) -> None:
 def _log(done: Move, look: Look) -> None:
     if done != "nothing":
         facts = {"rule_id": look.rule.pk, "source_id": look.source_id, "value": look.value}
-        logger.info("alert_%s", done, extra=facts)
+        logger.info("alert_%s", done, extra=facts | {"withheld": look.hush})
 
 
 def _record(evaluated: Evaluated, by: Run.Trigger, now: datetime) -> None:

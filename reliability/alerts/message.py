@@ -17,12 +17,18 @@ from reliability.models import Alert, AlertDelivery, AlertRule
 
 Measure = AlertRule.Measure
 PREFIX = "[Reliability]"
+LETTERS = "/dead-letters/"
 PAGES = {
-    Measure.OPEN_LETTERS: "/dead-letters/",
-    Measure.OLDEST_LETTER: "/dead-letters/",
+    Measure.OPEN_LETTERS: LETTERS,
+    Measure.OLDEST_LETTER: LETTERS,
+    Measure.MONEY: LETTERS,
+    Measure.INFLOW: LETTERS,
+    Measure.READY: "/jobs/",
+    Measure.SNAPSHOT: "/runs/",
+    Measure.BEAT: "/runs/",
+    Measure.SWEEP_LATE: "/runs/",
     Measure.STATEMENT: "/reports/",
 }
-FILTERED_BY_SOURCE = "/dead-letters/"
 Fact = tuple[str, str]
 
 
@@ -32,7 +38,7 @@ def compose(owed: AlertDelivery, *, waiting: int) -> EmailMessage:
     Reads ``alert``, its ``rule``, ``source`` and ``tenant``. The ``Message-ID`` depends on alert,
     occasion and address alone: a mail that is sent again after a crash is recognised as one.
     """
-    alert, said = owed.alert, headline_of(owed)
+    alert, said = alert_of(owed), headline_of(owed)
     word = owed.occasion.partition(" ")[0]
     context = {
         "said": said,
@@ -60,7 +66,7 @@ def compose(owed: AlertDelivery, *, waiting: int) -> EmailMessage:
 
 def subject(owed: AlertDelivery) -> str:
     """Say in one line what the mail is about."""
-    said, rule = headline_of(owed), owed.alert.rule
+    said, rule = headline_of(owed), alert_of(owed).rule
     match owed.occasion.split():
         case ["reminder", number]:
             return f"{PREFIX} Reminder {number}: {said} ({why_open(rule, owed.value)})"
@@ -72,17 +78,31 @@ def subject(owed: AlertDelivery) -> str:
 
 def headline_of(owed: AlertDelivery) -> str:
     """Say what stood where when the mail's value was counted."""
-    source = owed.alert.source
-    scope = one_line(source.slug if source else owed.alert.tenant.name)
-    return headline(owed.alert.rule.measure, owed.value, scope)
+    alert = alert_of(owed)
+    scope = one_line(alert.source.slug if alert.source else alert.tenant.name)
+    if alert.rule.kind:
+        scope = f"{scope}, {one_line(alert.rule.kind)}"
+    return headline(alert.rule.measure, owed.value, scope)
+
+
+def alert_of(owed: AlertDelivery) -> Alert:
+    """Return what a message tells of; a morning mail or a test tells of no alert."""
+    assert owed.alert is not None, "only a message of an alert is composed here"
+    return owed.alert
 
 
 def link(alert: Alert) -> str:
     """Return the page that lists the rows behind the alert's number, in the alert's tenant."""
     page = PAGES.get(Measure(alert.rule.measure), "/")
-    if page == FILTERED_BY_SOURCE and alert.source:
-        page += "?" + urlencode({"source": alert.source.slug})
-    return url(f"/in/{alert.tenant.slug}{page}")
+    if page == LETTERS:
+        rule, source = alert.rule, alert.source
+        asked = {
+            "source": source.slug if source else "",
+            "kind": rule.kind,
+            "cause": rule.fingerprint,
+        }
+        page += "?" + urlencode({name: value for name, value in asked.items() if value})
+    return url(f"/in/{alert.tenant.slug}{page.rstrip('?')}")
 
 
 def url(path: str) -> str:
@@ -92,19 +112,22 @@ def url(path: str) -> str:
 
 def message_id(owed: AlertDelivery) -> str:
     """Return the same id for the same alert, occasion and address, whoever sends it."""
-    said = f"{owed.alert.public_id}|{owed.occasion}|{owed.email}"
+    about = owed.alert.public_id if owed.alert else owed.tenant.public_id
+    said = f"{about}|{owed.occasion}|{owed.email}"
     host = urlsplit(url("/")).hostname or "reliability.invalid"
     return f"<{hashlib.sha256(said.encode()).hexdigest()[:40]}@{host}>"
 
 
 def _facts(owed: AlertDelivery) -> Iterator[Fact]:
-    alert = owed.alert
+    alert = alert_of(owed)
     zone = alert.source.zone if alert.source else "UTC"
     yield "Tenant", one_line(alert.tenant.name)
     yield "Rule", one_line(alert.rule.name)
     yield "Owner", one_line(alert.rule.owner) or "nobody yet"
     if owed.occasion == "opened" and (new := alert.facts.get("last_hour")) is not None:
         yield "What changed", f"{new} of them came in the last hour"
+    if owed.occasion == "opened" and alert.uncounted:
+        yield "Not counted", f"{alert.uncounted} of it: muted causes or silenced kinds"
     if owed.occasion != "opened" and alert.rule.measure == Measure.OPEN_LETTERS:
         yield "Peak", str(alert.peak)
     yield "High since", at(alert.since, zone)

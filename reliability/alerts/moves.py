@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal, assert_never
+from typing import Any, Literal, assert_never
 
 from django.db import IntegrityError, transaction
 from django.db.models import F, Q
@@ -15,6 +15,7 @@ from reliability.alerts.rules import (
     Drop,
     Firing,
     Hold,
+    Hush,
     Levels,
     Open,
     Pending,
@@ -23,12 +24,13 @@ from reliability.alerts.rules import (
     Resolve,
     State,
     Stay,
+    Tell,
     Verdict,
     decide,
 )
 from reliability.models import Alert, AlertDelivery, AlertRule
 
-Move = Literal["nothing", "held", "dropped", "opened", "reminded", "resolved"]
+Move = Literal["nothing", "held", "dropped", "opened", "told", "reminded", "resolved"]
 LIVE = (Alert.Status.PENDING, Alert.Status.OPEN)
 
 
@@ -41,11 +43,26 @@ class Look:
     alert: Alert | None
     value: int
     now: datetime
+    hush: Hush = ""
+    hush_until: datetime | None = None
+    uncounted: int = 0
 
     def verdict(self) -> Verdict:
         """Return what the rule says of it."""
         state = state_of(self.alert)
-        return decide(levels_of(self.rule), state, value=self.value, now=self.now)
+        return decide(
+            levels_of(self.rule), state, value=self.value, now=self.now, hush=self.hush
+        )
+
+    @property
+    def words(self) -> dict[str, Any]:
+        """The columns that say what was seen, and why nobody is told."""
+        return {
+            "value": self.value,
+            "withheld": self.hush,
+            "withheld_until": self.hush_until,
+            "uncounted": self.uncounted,
+        }
 
 
 def levels_of(rule: AlertRule) -> Levels:
@@ -64,7 +81,9 @@ def state_of(alert: Alert | None) -> State:
         return Quiet()
     if alert.opened_at is None:
         return Pending(alert.since)
-    return Firing(alert.opened_at, alert.reminded_at)
+    return Firing(
+        alert.told_at or alert.opened_at, alert.reminded_at, told=alert.told_at is not None
+    )
 
 
 def move(look: Look) -> Move:
@@ -74,6 +93,8 @@ def move(look: Look) -> Move:
             done = _hold(look, since)
         case Open():
             done = _open(look)
+        case Tell():
+            done = _tell(look)
         case Remind():
             done = _remind(look)
         case Resolve():
@@ -97,8 +118,8 @@ def _hold(look: Look, since: datetime) -> Move:
                 source_id=look.source_id,
                 status=Alert.Status.PENDING,
                 since=since,
-                value=look.value,
                 peak=look.value,
+                **look.words,
             )
     except IntegrityError:
         return "nothing"
@@ -113,22 +134,36 @@ def _open(look: Look) -> Move:
     opened = scope.filter(status=Alert.Status.PENDING, since=since).update(
         status=Alert.Status.OPEN,
         opened_at=look.now,
-        value=look.value,
+        told_at=None if look.hush else look.now,
         peak=Greatest(F("peak"), look.value),
+        **look.words,
     )
     if not opened:
         return "nothing"
     alert = scope.select_related("rule").get(status=Alert.Status.OPEN)
     Alert.objects.filter(pk=alert.pk).update(facts=facts_of(alert, look.now))
-    _owe(alert, "opened", look)
+    if not look.hush:
+        _owe(alert, "opened", look)
     return "opened"
+
+
+def _tell(look: Look) -> Move:
+    """Say late, once, what opened while it was hushed and still holds."""
+    alert = _living(look)
+    told = Alert.objects.filter(pk=alert.pk, status=Alert.Status.OPEN, told_at=None).update(
+        told_at=look.now, peak=Greatest(F("peak"), look.value), **look.words
+    )
+    if not told:
+        return "nothing"
+    _owe(alert, "opened", look)
+    return "told"
 
 
 def _remind(look: Look) -> Move:
     alert = _living(look)
     told = Alert.objects.filter(
         pk=alert.pk, status=Alert.Status.OPEN, reminded_at=alert.reminded_at
-    ).update(reminded_at=look.now, value=look.value, peak=Greatest(F("peak"), look.value))
+    ).update(reminded_at=look.now, peak=Greatest(F("peak"), look.value), **look.words)
     if not told:
         return "nothing"
     earlier = alert.deliveries.filter(occasion__startswith="reminder")
@@ -144,8 +179,21 @@ def _resolve(look: Look) -> Move:
     )
     if not resolved:
         return "nothing"
-    _owe(alert, "resolved", look)
+    if _heard(alert, look):
+        _owe(alert, "resolved", look)
     return "resolved"
+
+
+def _heard(alert: Alert, look: Look) -> bool:
+    """Tell whether anybody heard, or will hear, that it opened; a silence takes back what waits."""
+    if alert.told_at is None:
+        return False
+    owed = alert.deliveries.filter(occasion="opened")
+    unsent = owed.filter(status=AlertDelivery.Status.PENDING, tries=0)
+    if look.hush != "silenced" or owed.count() > unsent.count():
+        return True
+    unsent.delete()
+    return False
 
 
 def _drop(look: Look) -> Move:
@@ -157,9 +205,10 @@ def _drop(look: Look) -> Move:
 
 
 def _keep(look: Look) -> Move:
-    if look.alert and look.alert.value != look.value:
-        Alert.objects.filter(pk=look.alert.pk, status=look.alert.status).update(
-            value=look.value, peak=Greatest(F("peak"), look.value)
+    alert = look.alert
+    if alert and any(getattr(alert, name) != seen for name, seen in look.words.items()):
+        Alert.objects.filter(pk=alert.pk, status=alert.status).update(
+            peak=Greatest(F("peak"), look.value), **look.words
         )
     return "nothing"
 

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Literal
+
+Hush = Literal["", "silenced", "muted", "draining"]
+"""Why nothing is to be told: a silence, muted causes, or a redrive that drains the scope."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,10 +37,11 @@ class Pending:
 
 @dataclass(frozen=True)
 class Firing:
-    """Somebody was told; ``reminded_at`` is ``None`` until they are told again."""
+    """It is open. ``told``: since ``opened_at`` somebody knows, and ``reminded_at`` is the last time."""
 
     opened_at: datetime
     reminded_at: datetime | None = None
+    told: bool = True
 
 
 # What to do about it.
@@ -56,7 +61,12 @@ class Hold:
 
 @dataclass(frozen=True)
 class Open:
-    """It stayed high: tell somebody, once."""
+    """It stayed high: open it, once, and tell somebody unless it is hushed."""
+
+
+@dataclass(frozen=True)
+class Tell:
+    """It is open, nobody was told, and nothing hushes it any more."""
 
 
 @dataclass(frozen=True)
@@ -75,33 +85,67 @@ class Drop:
 
 
 State = Quiet | Pending | Firing
-Verdict = Stay | Hold | Open | Remind | Resolve | Drop
+Verdict = Stay | Hold | Open | Tell | Remind | Resolve | Drop
 
 
-def decide(levels: Levels, state: State, *, value: int, now: datetime) -> Verdict:
-    """Return what one look at a value means; between ``low`` and ``high`` an alert keeps its state."""
+@dataclass(frozen=True, kw_only=True)
+class Seen:
+    """One look: the whole value, and how much of it is muted or being drained."""
+
+    value: int
+    unmuted: int
+    undrained: int
+    """The value without what a draining redrive takes; as ``unmuted``, at most ``value``."""
+    silenced: bool = False
+
+    def hush(self, levels: Levels) -> Hush:
+        """Say why nobody is to be told: what is left without it would not open the alert."""
+        if self.silenced:
+            return "silenced"
+        if self.undrained < min(levels.high, self.value):
+            return "draining"
+        return "muted" if self.unmuted < min(levels.high, self.value) else ""
+
+
+def decide(
+    levels: Levels, state: State, *, value: int, now: datetime, hush: Hush = ""
+) -> Verdict:
+    """Return what one look at a value means; between ``low`` and ``high`` an alert keeps its state.
+
+    What a redrive drains does not open; what is silenced or muted opens and is told to nobody,
+    until that ends. A hold runs on all the while.
+    """
     match state:
         case Quiet():
-            return _when_quiet(levels, value, now)
+            return _when_quiet(levels, value, now, draining=hush == "draining")
         case Pending(since):
-            return _when_pending(levels, value, now - since)
-        case Firing(opened_at, reminded_at):
-            return _when_firing(levels, value, now - (reminded_at or opened_at))
+            return _when_pending(levels, value, now - since, draining=hush == "draining")
+        case Firing():
+            return _when_firing(levels, state, value, now=now, hush=hush)
 
 
-def _when_quiet(levels: Levels, value: int, now: datetime) -> Verdict:
+def _when_quiet(levels: Levels, value: int, now: datetime, *, draining: bool) -> Verdict:
     if value < levels.high:
         return Stay()
-    return Hold(now) if levels.hold else Open()
+    if levels.hold:
+        return Hold(now)
+    return Stay() if draining else Open()
 
 
-def _when_pending(levels: Levels, value: int, held: timedelta) -> Verdict:
+def _when_pending(levels: Levels, value: int, held: timedelta, *, draining: bool) -> Verdict:
     if value < levels.high:
         return Drop()
-    return Open() if held >= levels.hold else Stay()
+    return Open() if held >= levels.hold and not draining else Stay()
 
 
-def _when_firing(levels: Levels, value: int, silent: timedelta) -> Verdict:
+def _when_firing(
+    levels: Levels, state: Firing, value: int, *, now: datetime, hush: Hush
+) -> Verdict:
     if value <= levels.low:
         return Resolve()
+    if hush:
+        return Stay()
+    if not state.told:
+        return Tell()
+    silent = now - (state.reminded_at or state.opened_at)
     return Remind() if levels.remind and silent >= levels.remind else Stay()

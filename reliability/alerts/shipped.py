@@ -44,6 +44,9 @@ def shipped(settings: Conf) -> tuple[Shipped, ...]:
         Shipped(Measure.SWEEP_LATE, "The sweep is late", late, back),
         Shipped(Measure.STATEMENT, "Statement absent or incomplete", 1, 0),
         Shipped(Measure.CONSERVATION, "Accepted events without a job", 1, 0),
+        Shipped(Measure.READY, "Due jobs are not started", 600, 120),
+        Shipped(Measure.BEAT, "Beat is silent", late, back),
+        Shipped(Measure.SNAPSHOT, "An old snapshot is held", 60, 30),
     )
 
 

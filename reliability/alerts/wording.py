@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -10,7 +11,37 @@ from reliability.models import AlertRule
 
 Measure = AlertRule.Measure
 NAME_MAX = 120
-IN_SECONDS = {Measure.OLDEST_LETTER, Measure.SWEEP_LATE}
+IN_SECONDS = frozenset(
+    {
+        Measure.OLDEST_LETTER,
+        Measure.SWEEP_LATE,
+        Measure.READY,
+        Measure.BEAT,
+        Measure.SNAPSHOT,
+    }
+)
+SAID: dict[Measure, tuple[str, str]] = {
+    Measure.OPEN_LETTERS: ("{n} dead letter{s} open in {scope}", ""),
+    Measure.OLDEST_LETTER: (
+        "A dead letter has been waiting for {age} in {scope}",
+        "No dead letter is waiting in {scope}",
+    ),
+    Measure.MONEY: ("Dead letters worth {n} in major units are open in {scope}", ""),
+    Measure.INFLOW: ("{n} open dead letter{s} of the last hour in {scope}", ""),
+    Measure.SWEEP_LATE: ("The last good sweep ended {age} ago", ""),
+    Measure.BEAT: ("Beat last ran something {age} ago", ""),
+    Measure.READY: (
+        "A due job has been waiting for {age} in {scope}",
+        "No due job waits too long in {scope}",
+    ),
+    Measure.SNAPSHOT: (
+        "A session has held a snapshot of the database for {age}",
+        "No session holds an old snapshot of the database",
+    ),
+    Measure.STATEMENT: ("{n} statement{s} absent or incomplete for {scope}", ""),
+    Measure.CONSERVATION: ("{n} accepted event{s} without a job in {scope}", ""),
+}
+"""What is said of a value, and of none where that reads otherwise."""
 STEPS = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
@@ -42,26 +73,24 @@ def at(moment: datetime, zone: str) -> str:
     return f"{local:%a} {local.day} {local:%b %Y %H:%M} {zone}, {utc:%H:%M} UTC"
 
 
+def sums(amounts: Iterable[tuple[int | None, str, int | None]]) -> str:
+    """Say minor units per currency, never added up: ``EUR 345.50 and GBP 20.00``."""
+    said = [_money(minor, unit, places or 0) for minor, unit, places in amounts if minor]
+    return " and ".join(said)
+
+
+def _money(minor: int, currency: str, exponent: int) -> str:
+    whole, part = divmod(abs(minor), 10**exponent)
+    cents = f".{part:0{exponent}}" if exponent else ""
+    return f"{currency.upper()} {whole}{cents}"
+
+
 def headline(measure: str, value: int, scope: str) -> str:
     """Say in one sentence what stands where."""
-    match measure:
-        case Measure.OLDEST_LETTER | Measure.SWEEP_LATE:
-            return _headline_of_age(measure, value, scope)
-        case Measure.OPEN_LETTERS:
-            return f"{value} dead letter{_s(value)} open in {scope}"
-        case Measure.STATEMENT:
-            return f"{value} statement{_s(value)} absent or incomplete for {scope}"
-        case _:
-            return f"{value} accepted event{_s(value)} without a job in {scope}"
-
-
-def _headline_of_age(measure: str, value: int, scope: str) -> str:
-    age = spoken(timedelta(seconds=value))
-    if measure == Measure.SWEEP_LATE:
-        return f"The last good sweep ended {age} ago"
-    if value == 0:
-        return f"No dead letter is waiting in {scope}"
-    return f"A dead letter has been waiting for {age} in {scope}"
+    said, said_of_none = SAID[Measure(measure)]
+    words = said if value or not said_of_none else said_of_none
+    age = spoken(timedelta(seconds=value)) if measure in IN_SECONDS else ""
+    return words.format(n=value, s=_s(value), scope=scope, age=age)
 
 
 def level(measure: str, value: int) -> str:

@@ -6,7 +6,10 @@ from reliability.models.discrepancy import Discrepancy, IgnoreRule
 from reliability.models.effect import Effect
 from reliability.models.hold import KindPause
 from reliability.models.notice import Notice
+from reliability.models.provisional import ProvisionalCheck
 from reliability.models.redrive import BodyEdit, LetterGroup, Redrive, RedriveMember
+from reliability.models.saved_view import SavedView
+from reliability.models.silence import Silence
 from reliability.models.source import ApiCredential, Membership, Source, SourceSecret, Tenant
 from reliability.models.statement import (
     Artefact,
@@ -45,12 +48,15 @@ __all__ = [
     "Notice",
     "Operation",
     "ProcessedKey",
+    "ProvisionalCheck",
     "Receipt",
     "Redrive",
     "RedriveMember",
     "Refusal",
     "Report",
     "Run",
+    "SavedView",
+    "Silence",
     "Source",
     "SourceSecret",
     "Statement",

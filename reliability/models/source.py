@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from datetime import datetime
+from datetime import datetime, time
 from typing import Any
 
 from django.conf import settings
@@ -24,6 +24,10 @@ class Tenant(models.Model):
     slug = models.SlugField(max_length=60, unique=True)
     name = models.CharField(max_length=120)
     created_at = models.DateTimeField(auto_now_add=True)
+    morning_at = models.TimeField(null=True, default=time(8), db_default=time(8))
+    """Local time of the morning mail; ``None``: none is sent."""
+    morning_zone = models.CharField(max_length=64, default="", db_default="", blank=True)
+    """Empty: the zone of the tenant's first source."""
 
     def __str__(self) -> str:
         return self.name

@@ -55,6 +55,11 @@ class AlertRule(models.Model):
         SWEEP_LATE = "sweep late", "Seconds since the last good sweep"
         STATEMENT = "statement", "Statements absent or incomplete"
         CONSERVATION = "conservation", "Accepted events without a job"
+        MONEY = "money at risk", "Worth of the open letters in one currency, major units"
+        INFLOW = "inflow", "Letters buried within the last hour"
+        READY = "oldest ready job", "Seconds the oldest due job has waited"
+        BEAT = "beat silent", "Seconds since beat last ran anything"
+        SNAPSHOT = "old snapshot", "Seconds the oldest snapshot has been held"
 
     public_id = columns.public_id()
     tenant = columns.tenant()
@@ -62,6 +67,11 @@ class AlertRule(models.Model):
         "reliability.Source", null=True, on_delete=models.CASCADE, related_name="alert_rules"
     )
     """``None``: each source of the tenant on its own."""
+    kind = models.TextField(default="", db_default="", blank=True)
+    fingerprint = models.TextField(default="", db_default="", blank=True)
+    """Of the letters it looks at; empty: every one."""
+    currency = models.CharField(max_length=3, default="", db_default="", blank=True)
+    """Of the money it looks at."""
     name = models.CharField(max_length=120)
     measure = models.TextField(choices=Measure)
     high = models.BigIntegerField()
@@ -78,6 +88,10 @@ class AlertRule(models.Model):
             models.CheckConstraint(
                 name="low_under_high", condition=Q(low__lte=models.F("high"))
             ),
+            models.CheckConstraint(
+                name="money_is_of_one_currency",
+                condition=~Q(measure="money at risk") | ~Q(currency=""),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -93,6 +107,12 @@ class Alert(models.Model):
         RESOLVED = "resolved", "Resolved"
         DROPPED = "dropped", "Cleared within its hold"
 
+    class Withheld(models.TextChoices):
+        NO = "", "told"
+        SILENCED = "silenced", "Silenced"
+        MUTED = "muted", "Its causes are muted"
+        DRAINING = "draining", "A redrive drains it"
+
     public_id = columns.public_id()
     tenant = columns.tenant()
     rule = models.ForeignKey(AlertRule, on_delete=models.CASCADE, related_name="alerts")
@@ -103,6 +123,15 @@ class Alert(models.Model):
     since = models.DateTimeField()
     """When the condition began."""
     opened_at = models.DateTimeField(null=True)
+    told_at = models.DateTimeField(null=True)
+    """When its opening was written down for delivery; ``None``: nobody has heard of it."""
+    withheld = models.TextField(
+        choices=Withheld, default=Withheld.NO, db_default=Withheld.NO, blank=True
+    )
+    """Why nothing of it is delivered now."""
+    withheld_until = models.DateTimeField(null=True)
+    uncounted = models.BigIntegerField(default=0, db_default=0)
+    """How much of ``value`` counts for no delivery: of muted causes or silenced kinds."""
     reminded_at = models.DateTimeField(null=True)
     resolved_at = models.DateTimeField(null=True)
     value = models.BigIntegerField()
@@ -124,7 +153,7 @@ class Alert(models.Model):
 
 
 class AlertDelivery(models.Model):
-    """One message of an alert to one address; written with the alert's move, sent afterwards."""
+    """One message to one address; written with what it tells of, sent afterwards."""
 
     class Status(models.TextChoices):
         PENDING = "pending", "Pending"
@@ -132,9 +161,12 @@ class AlertDelivery(models.Model):
         FAILED = "failed", "Failed"
 
     tenant = columns.tenant()
-    alert = models.ForeignKey(Alert, on_delete=models.CASCADE, related_name="deliveries")
+    alert = models.ForeignKey(
+        Alert, null=True, on_delete=models.CASCADE, related_name="deliveries"
+    )
+    """``None``: a morning mail or a test."""
     occasion = models.TextField()
-    """opened, reminder 1, reminder 2, …, resolved."""
+    """opened, reminder 1, reminder 2, …, resolved; morning <day>; test <number>."""
     email = models.TextField()
     value = models.BigIntegerField()
     counted_at = models.DateTimeField()
@@ -151,6 +183,11 @@ class AlertDelivery(models.Model):
             models.UniqueConstraint(
                 fields=["alert", "occasion", "email"], name="one_message_per_occasion"
             ),
+            models.UniqueConstraint(
+                fields=["tenant", "occasion", "email"],
+                condition=Q(alert=None),
+                name="one_mail_per_morning",
+            ),
         ]
         indexes = [
             models.Index(
@@ -160,6 +197,7 @@ class AlertDelivery(models.Model):
                 fields=["email", "-sent_at"], name="messages_sent", condition=Q(status="sent")
             ),
         ]
+        permissions = [("send_test", "Can send a test to where alerts go")]
 
 
 class AuditEntryQuerySet(models.QuerySet["AuditEntry"]):

@@ -63,7 +63,7 @@ def test_the_list_shows_rules_and_living_alerts_of_one_tenant(
     dead_letters(source, 40)
     alerts("evaluate")
     listed = json.loads(alerts("--json", "--tenant", "acme"))
-    assert len(listed["rules"]) == 5
+    assert len(listed["rules"]) == 8
     assert listed["rules"][0] == {
         "tenant": "acme",
         "rule": "Open dead letters",
@@ -79,7 +79,7 @@ def test_the_list_shows_rules_and_living_alerts_of_one_tenant(
         "stripe-live", "pending", "40", "2026-10-02T03:00:00+00:00",
     )  # fmt: skip
     shown = alerts()
-    assert ("rules: 10" in shown, "alerts: 1" in shown) == (True, True)
+    assert ("rules: 16" in shown, "alerts: 1" in shown) == (True, True)
     assert json.loads(alerts("--json", "--tenant", "globex"))["alerts"] == []
 
 

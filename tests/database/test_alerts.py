@@ -347,6 +347,9 @@ def test_shipping_the_rules_again_changes_none(shipped: Tenant) -> None:
         "sweep late": (360, 180, [ON_CALL]),
         "statement": (1, 0, [ON_CALL]),
         "conservation": (1, 0, [ON_CALL]),
+        "oldest ready job": (600, 120, [ON_CALL]),
+        "beat silent": (360, 180, [ON_CALL]),
+        "old snapshot": (60, 30, [ON_CALL]),
     }
 
 

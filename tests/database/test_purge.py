@@ -8,6 +8,7 @@ import time_machine
 from django.contrib.auth.models import Group
 from django.utils import timezone
 
+from reliability.alerts.letters import Scope
 from reliability.alerts.measures import MEASURES
 from reliability.claim.enqueue import Duplicate, enqueue
 from reliability.conf import conf
@@ -49,7 +50,9 @@ def prune_later(by: timedelta = LONG) -> int:
 
 
 def lost() -> int:
-    values = MEASURES[AlertRule.Measure.CONSERVATION](world.tenant(), timezone.now())
+    values = MEASURES[AlertRule.Measure.CONSERVATION](
+        Scope(tenant=world.tenant()), timezone.now()
+    )
     return sum(values.values())
 
 

@@ -1,0 +1,86 @@
+"""Where alerts go: the addresses of a tenant, what each got lately, and a test on request."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from reliability import sql
+from reliability.alerts.addresses import addresses
+from reliability.alerts.deliver import used_of_this_hour
+from reliability.conf import conf
+from reliability.models import AlertDelivery, AlertRule, AuditEntry, Tenant
+from reliability.work.dead_letters import Act
+
+LAST = 5
+TEST = "test"
+
+
+@dataclass(frozen=True)
+class Channel:
+    """One address, the rules that tell it, and its last deliveries, the newest first."""
+
+    email: str
+    rules: list[str] = field(default_factory=list)
+    last: list[AlertDelivery] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class NotSent:
+    """No test is on its way, and why."""
+
+    why: str
+
+
+def channels(tenant: Tenant) -> list[Channel]:
+    """Return each address with the last ``LAST`` deliveries to it."""
+    rules = list(AlertRule.objects.filter(tenant=tenant, enabled=True).order_by("pk"))
+    sent = AlertDelivery.objects.filter(tenant=tenant).select_related("alert__rule")
+    return [
+        Channel(
+            email,
+            [rule.name for rule in rules if email in rule.emails],
+            list(sent.filter(email=email).order_by("-pk")[:LAST]),
+        )
+        for email in addresses(tenant)
+    ]
+
+
+def ask_test(email: str, act: Act) -> AlertDelivery | NotSent:
+    """Put a test into the outbox of an address of the tenant; ``deliver`` sends it.
+
+    Refused for any other address, while a test to it waits, and once the hour's limit is met.
+    """
+    now = timezone.now()
+    with transaction.atomic(using=sql.database().alias):
+        tests = AlertDelivery.objects.filter(
+            tenant=act.tenant, alert=None, email=email, occasion__startswith=TEST
+        )
+        # One of two askers at a time: the other finds the first one's test waiting.
+        Tenant.objects.select_for_update().get(pk=act.tenant.pk)
+        if why := _refused(email, act.tenant, now=now, tests=tests):
+            return NotSent(why)
+        AuditEntry.objects.record(
+            act.tenant, actor=act.actor, user_id=act.user_id, act="send test", about="channel",
+            about_id=email, reason=act.reason,
+        )  # fmt: skip
+        return AlertDelivery.objects.create(
+            tenant=act.tenant, occasion=f"{TEST} {tests.count() + 1}", email=email, value=0,
+            counted_at=now, due_at=now,
+        )  # fmt: skip
+
+
+def _refused(
+    email: str, tenant: Tenant, *, now: datetime, tests: QuerySet[AlertDelivery]
+) -> str:
+    if email not in addresses(tenant):
+        return "No enabled rule of this tenant tells that address."
+    if tests.filter(status=AlertDelivery.Status.PENDING).exists():
+        return "A test to it is on its way already."
+    if used_of_this_hour(email, now) >= conf().mails_per_hour_max:
+        return f"It had {conf().mails_per_hour_max} mails within the hour: that is the limit."
+    return ""
