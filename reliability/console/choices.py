@@ -9,7 +9,7 @@ from django.http import Http404, QueryDict
 from reliability.conf import conf
 from reliability.console.access import OperatorRequest, for_tenant
 from reliability.console.filters import NotUnderstood
-from reliability.console.lists.dead_letters import DeadLetterFilter
+from reliability.console.lists.letter_filter import DeadLetterFilter
 from reliability.models import DeadLetter
 from reliability.work.dead_letters import Act, Moved, Seen
 

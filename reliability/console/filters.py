@@ -43,6 +43,10 @@ class StrictFilter(django_filters.FilterSet):
     noun = "Rows"
     initial: dict[str, str] = {}
     """Values in force where the query string names none."""
+    wide: dict[str, frozenset[str]] = {}
+    """Values that choose a whole list: they narrow nothing, so a bulk act on them is refused."""
+    further: frozenset[str] = frozenset()
+    """Fields that stand behind "More filters"."""
 
     def __init__(
         self, request: HttpRequest, queryset: "QuerySet[Any]", query: str | None = None
@@ -62,13 +66,41 @@ class StrictFilter(django_filters.FilterSet):
                 raise NotUnderstood(f"Filter “{name}” is given more than once.")
         for name, errors in self.form.errors.items():
             raise NotUnderstood(f"Filter “{name}” cannot be {self.data[name]!r}: {errors[0]}")
+        for name, value in self.asked.items():
+            if value and name in self.filters and self.form.cleaned_data[name] in ("", None):
+                raise NotUnderstood(f"Filter “{name}” cannot be blank.")
+        if why := self.refused(self.form.cleaned_data):
+            raise NotUnderstood(why)
         found: QuerySet[Any] = self.qs
         return found
+
+    def refused(self, _: dict[str, Any]) -> str:
+        """Say what is wrong with values that are each readable; empty for nothing."""
+        return ""
 
     @property
     def narrows(self) -> bool:
         """Whether the query string asks for less than everything."""
-        return any(value for name, value in self.asked.items() if name not in PAGING)
+        return any(
+            value and value not in self.wide.get(name, ())
+            for name, value in self.asked.items()
+            if name not in PAGING
+        )
+
+    @property
+    def fields(self) -> list[Any]:
+        """The visible fields that always stand on the page."""
+        return [f for f in self.form.visible_fields() if f.name not in self.further]
+
+    @property
+    def more_fields(self) -> list[Any]:
+        """The visible fields behind "More filters"."""
+        return [f for f in self.form.visible_fields() if f.name in self.further]
+
+    @property
+    def more_asked(self) -> bool:
+        """Whether one of the further fields is in use, so that it must be seen."""
+        return any(value for name, value in self.asked.items() if name in self.further)
 
     @property
     def kept(self) -> str:

@@ -6,10 +6,12 @@ from django.http import HttpResponse
 from django.shortcuts import render
 
 import reliability
+from reliability.console import saved_views
 from reliability.console.access import OperatorRequest, for_tenant
 from reliability.console.figures import counted
 from reliability.console.filters import StrictFilter
 from reliability.console.paging import paged
+from reliability.console.searching import SEARCH_SECONDS_MAX, TooSlow, bounded
 from reliability.console.tables import RowsTable
 from reliability.models import Alert, DeadLetter, Redrive
 
@@ -39,15 +41,29 @@ def show_list(
     template: str,
 ) -> HttpResponse:
     """Render one page of what was asked for, newest first by ``by``, counted up to a limit."""
-    found = asked.found()
-    rows = paged(found, by, request.GET.get("after", ""))
+    try:
+        with bounded():
+            found = asked.found()
+            rows = paged(found, by, request.GET.get("after", ""))
+            total = counted(found)
+            ever = bool(rows.rows) or asked.queryset.exists()
+    except TooSlow:
+        return show_too_slow(request, asked)
     context = {
         "filter": asked,
         "page": rows,
         "table": table(rows.rows, now=request.now, caption=f"{asked.noun}, newest first"),
-        "total": counted(found),
+        "total": total,
+        "ever": ever,
+        "saved": saved_views.shown(request),
     }
     return show(request, template, context)
+
+
+def show_too_slow(request: OperatorRequest, asked: StrictFilter) -> HttpResponse:
+    """Say that a list could not be loaded: no empty list may stand for one nobody could read."""
+    context = {"filter": asked, "seconds": SEARCH_SECONDS_MAX}
+    return show(request, "too_slow.html", context, status=503)
 
 
 def _shell(request: OperatorRequest) -> dict[str, Any]:

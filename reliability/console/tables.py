@@ -30,6 +30,9 @@ class Pick(tables.Column):
 class RowsTable(tables.Table):
     """Rows of one page. Paging is by key and filters are strict, so nothing sorts by header."""
 
+    refresh = ""
+    """How often the page asks for the table anew, as htmx writes it; empty for never."""
+
     def __init__(self, rows: Any, *, now: datetime, caption: str, **options: Any) -> None:
         self.now = now
         self.caption = caption

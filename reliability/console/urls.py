@@ -14,6 +14,7 @@ from reliability.console.views import (
     evidence,
     health,
     jobs,
+    letter_export,
     members,
     month,
     overview,
@@ -23,6 +24,7 @@ from reliability.console.views import (
     reports,
     rules,
     runs,
+    saved_views,
     signoff,
     statements,
     trace,
@@ -37,6 +39,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("runs/", runs.index, name="runs"),
     path("jobs/", jobs.index, name="jobs"),
     path("dead-letters/", dead_letters.index, name="dead_letters"),
+    path("dead-letters/export/csv/", letter_export.as_csv, name="letters_csv"),
+    path("dead-letters/export/json/", letter_export.as_json, name="letters_json"),
     path("dead-letters/causes/", causes.index, name="causes"),
     path("dead-letters/causes/one/", causes.cause, name="cause"),
     path("dead-letters/causes/note/", causes.note, name="note_cause"),
@@ -104,6 +108,8 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path(
         "redrives/<uuid:public_id>/applied/", redrive_acts.close_applied, name="close_applied"
     ),
+    path("saved-views/save/", saved_views.save, name="save_view"),
+    path("saved-views/<uuid:public_id>/delete/", saved_views.delete, name="delete_view"),
     path("trace/", trace.index, name="trace"),
     path("policies/", policies.index, name="policies"),
     path("policies/kind/", policies.kind, name="kind"),

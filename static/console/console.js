@@ -5,7 +5,6 @@
   const rows = () => all("#table tbody tr");
   const boxes = () => all("#table tbody .pickcell input");
   let at = -1, last = null;
-
   const go = (step) => {
     const list = rows();
     at = Math.min(Math.max(at + step, 0), list.length - 1);
@@ -17,11 +16,11 @@
     const ticked = boxes().filter((box) => box.checked).length;
     all("[data-ticked]").forEach((e) => { e.textContent = `${ticked} selected on this page`; });
     all("[data-ticked-count]").forEach((e) => { e.textContent = ticked ? ` ${ticked}` : ""; });
+    all("[data-refresh]").forEach((e) => { e.textContent = ticked ? "Refresh paused while rows are ticked" : e.dataset.refresh; });
     const head = document.querySelector("[data-all]");
     if (!head) return;
-    head.hidden = false;
-    head.checked = ticked > 0 && ticked === boxes().length;
-    head.indeterminate = ticked > 0 && !head.checked;
+    const checked = ticked > 0 && ticked === boxes().length;
+    Object.assign(head, { hidden: false, checked, indeterminate: ticked > 0 && !checked });
   };
   const act = (verb) => {
     const button = document.querySelector(`[data-verb="${verb}"]`);
@@ -38,16 +37,15 @@
     "?": () => document.getElementById("help")?.togglePopover(),
     j: () => go(1),
     k: () => go(-1),
-    x: () => current()?.click(),
+    x: (shiftKey) => current()?.dispatchEvent(new MouseEvent("click", { shiftKey, bubbles: true })),
     r: () => act("requeue"),
     d: () => act("discard"),
   };
-
   document.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.target.matches("input:not([type=checkbox]), textarea, select")) return;
     const does = keys[event.key.length === 1 ? event.key.toLowerCase() : event.key];
-    if (does) { event.preventDefault(); does(); }
+    if (does) { event.preventDefault(); does(event.shiftKey); }
   });
   document.addEventListener("click", (event) => {
     const copy = event.target.closest("[data-copy]");
@@ -74,7 +72,9 @@
   });
   document.addEventListener("reset", () => setTimeout(count));
   document.addEventListener("htmx:beforeRequest", (event) => {
-    if (document.hidden || boxes().some((box) => box.checked)) event.preventDefault();
+    const used = boxes().some((box) => box.checked) || document.activeElement?.closest("#table");
+    if (document.hidden || used) event.preventDefault();
   });
+  document.addEventListener("htmx:afterSettle", count);
   count();
 })();

@@ -26,6 +26,7 @@ from reliability.models import (
     Redrive,
     RedriveMember,
     Report,
+    SavedView,
     Source,
     Statement,
     Tenant,
@@ -239,4 +240,17 @@ def ignore_rule(of: Source) -> IgnoreRule:
         tenant=of.tenant, source=of, name="shop monitor", family="missing",
         operation_class="charge", reason="test card", until=now.date() + timedelta(days=1),
         created_by="ines", created_at=now,
+    )  # fmt: skip
+
+
+def saved_view(of: Source, **more: Any) -> SavedView:
+    """Return a shared view of the tenant's dead letters."""
+    owner = more.pop("owner", None) or member(of.tenant, "operator")
+    return SavedView.objects.create(
+        **{
+            "tenant": of.tenant, "page": "dead_letters", "name": "mine",
+            "query": f"source={of.slug}", "owner": owner, "shared": True,
+            "created_at": timezone.now(),
+        }
+        | more
     )  # fmt: skip

@@ -75,6 +75,7 @@ OBJECTS: dict[str, Callable[[Source], Any]] = {
     "ignore-rules": rows.ignore_rule,
     "redrives": rows.redrive,
     "reports": lambda source: rows.report(source, "absent"),
+    "saved-views": rows.saved_view,
     "statements": rows.statement,
 }
 """What a route's id names; a new kind of object is added here, or its routes are not tried."""

@@ -90,7 +90,7 @@ def test_each_filter_of_the_letters_keeps_what_it_names(
         "status=discarded": {"evt_discarded"},
         "age=7d": {"evt_old"},
         "rounds=2": {"evt_back"},
-        "key=evt_gi": {"evt_github"},
+        "key=evt_github": {"evt_github"},
         "cause=f2": {"evt_cause"},
     }.items():
         assert set(_keys(operator.get(f"/dead-letters/?{query}"))) == keys, query

@@ -1,71 +1,19 @@
-"""The list of dead letters: what it may be asked for, and how a row looks."""
+"""The list of dead letters: how a row looks."""
 
-from datetime import timedelta
 from typing import Any
 
-import django_filters
 import django_tables2 as tables
 from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
-from django.forms import HiddenInput
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from reliability.console import parts
-from reliability.console.filters import StrictFilter, sources_of
 from reliability.console.handling import attempts_told
 from reliability.console.redact import hide
 from reliability.console.tables import NUMERIC, WIDE, Lead, Pick, RowsTable, trace_link
 from reliability.models import Attempt, DeadLetter
-
-ALL = "all"
-AGES = {"1h": timedelta(hours=1), "24h": timedelta(hours=24), "7d": timedelta(days=7)}
-AGE_WORDS = [("1h", "over an hour"), ("24h", "over a day"), ("7d", "over a week")]
-
-
-class DeadLetterFilter(StrictFilter):
-    noun = "Dead letters"
-    initial = {"status": DeadLetter.Status.OPEN}
-
-    source = django_filters.ModelChoiceFilter(
-        queryset=sources_of, to_field_name="slug", label="Source", empty_label="any"
-    )
-    kind = django_filters.CharFilter(label="Kind", max_length=255)
-    outcome = django_filters.ChoiceFilter(
-        choices=DeadLetter.Outcome.choices, label="Outcome", empty_label="any"
-    )
-    error = django_filters.CharFilter(
-        field_name="error_type", label="Error class", max_length=255
-    )
-    status = django_filters.ChoiceFilter(
-        choices=[*DeadLetter.Status.choices, (ALL, "All")],
-        label="Status", method="by_status", empty_label=None,
-    )  # fmt: skip
-    age = django_filters.ChoiceFilter(
-        choices=AGE_WORDS, label="Age", method="by_age", empty_label="any"
-    )
-    rounds = django_filters.NumberFilter(
-        field_name="round", lookup_expr="gte", label="Rounds, at least",
-        min_value=1, max_value=10_000, decimal_places=0,
-    )  # fmt: skip
-    key = django_filters.CharFilter(
-        field_name="job__key__key", lookup_expr="contains", label="Key contains", max_length=255,
-        strip=False,
-    )  # fmt: skip
-    cause = django_filters.CharFilter(
-        field_name="fingerprint", label="Cause", max_length=255, widget=HiddenInput
-    )
-
-    class Meta:
-        model = DeadLetter
-        fields: list[str] = []
-
-    def by_status(self, rows: "QuerySet[DeadLetter]", _: str, value: str) -> Any:
-        return rows if value == ALL else rows.filter(status=value)
-
-    def by_age(self, rows: "QuerySet[DeadLetter]", _: str, value: str) -> Any:
-        return rows.filter(buried_at__lte=self.request.now - AGES[value])
 
 
 def with_attempts(letters: "QuerySet[DeadLetter]") -> "QuerySet[Any]":

@@ -23,6 +23,7 @@ ALL = "all"
 class DiscrepancyFilter(StrictFilter):
     noun = "Discrepancies"
     initial = {"status": UNSETTLED}
+    wide = {"status": frozenset({UNSETTLED, ALL})}
 
     source = django_filters.ModelChoiceFilter(
         queryset=sources_of, to_field_name="slug", label="Source", empty_label="any"

@@ -2,13 +2,14 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any
 
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
 
-from reliability.console import risk
+from reliability.console import risk, saved_views
 from reliability.console.access import OperatorRequest, act, for_tenant, page
 from reliability.console.choices import (
     Chosen,
@@ -18,14 +19,12 @@ from reliability.console.choices import (
     way_back,
 )  # fmt: skip
 from reliability.console.filters import NotUnderstood
-from reliability.console.lists.dead_letters import (
-    DeadLetterFilter,
-    DeadLetterTable,
-    with_attempts,
-)  # fmt: skip
-from reliability.console.pages import show
+from reliability.console.lists.dead_letters import DeadLetterTable, with_attempts
+from reliability.console.lists.letter_filter import DeadLetterFilter
+from reliability.console.pages import show, show_too_slow
 from reliability.console.paging import paged
 from reliability.console.parts import number, span
+from reliability.console.searching import TooSlow, bounded
 from reliability.models import DeadLetter
 from reliability.work import dead_letters
 
@@ -33,28 +32,43 @@ TOLD_MAX = 5
 """Refusals told one by one; the rest are counted."""
 
 
+REFRESH = "every 30s"
+
+
 @page(needs="view_deadletter")
 def index(request: OperatorRequest) -> HttpResponse:
     """List dead letters, open ones unless asked otherwise, newest first."""
     letters = DeadLetter.objects.select_related("source", "job__key")
     asked = DeadLetterFilter(request, for_tenant(request, letters))
-    found = asked.found()
-    rows = paged(with_attempts(found), "buried_at", request.GET.get("after", ""))
-    table = DeadLetterTable(rows.rows, now=request.now, caption="Dead letters, newest first")
+    try:
+        with bounded():
+            context = _found(request, asked)
+    except TooSlow:
+        return show_too_slow(request, asked)
+    table: DeadLetterTable = context["table"]
     if not request.member.may & {"requeue_deadletter", "discard_deadletter"}:
         table.columns.hide("pick")
+    if context["page"].first and not context["matching"]:
+        table.refresh = REFRESH
+    return show(request, "dead_letters/index.html", context)
+
+
+def _found(request: OperatorRequest, asked: DeadLetterFilter) -> dict[str, Any]:
+    found = asked.found()
+    rows = paged(with_attempts(found), "buried_at", request.GET.get("after", ""))
     total = risk.at_risk(found)
-    context = {
+    return {
         "filter": asked,
         "page": rows,
-        "table": table,
-        "risk": total,
+        "table": DeadLetterTable(
+            rows.rows, now=request.now, caption="Dead letters, newest first"
+        ),
+        "money": risk.money_told(total),
         "total": total.letters,
         "matching": _all_matching(request),
+        "ever": bool(rows.rows) or asked.queryset.exists(),
+        "saved": saved_views.shown(request),
     }
-    return show(
-        request, "dead_letters/index.html", context | {"money": risk.money_told(total)}
-    )
 
 
 def _all_matching(request: OperatorRequest) -> bool:

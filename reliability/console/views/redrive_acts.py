@@ -12,7 +12,7 @@ from reliability.conf import conf
 from reliability.console.access import OperatorRequest, act, for_tenant, owned
 from reliability.console.choices import REASON_MAX, act_of
 from reliability.console.filters import NotUnderstood
-from reliability.console.lists.dead_letters import DeadLetterFilter
+from reliability.console.lists.letter_filter import DeadLetterFilter
 from reliability.console.parts import number
 from reliability.errors import RedriveRefused
 from reliability.models import DeadLetter, Redrive

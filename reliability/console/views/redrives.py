@@ -11,7 +11,7 @@ from reliability.console.access import OperatorRequest, for_tenant, owned, page
 from reliability.console.dry_run import dry_run, progress, repeats
 from reliability.console.figures import counted
 from reliability.console.filters import NotUnderstood
-from reliability.console.lists.dead_letters import DeadLetterFilter
+from reliability.console.lists.letter_filter import DeadLetterFilter
 from reliability.console.lists.redrives import (
     RedriveFilter,
     RedriveLetterFilter,
