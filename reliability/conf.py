@@ -116,6 +116,9 @@ class Conf:
     """How far the planner looks for days that have no report."""
     reconcile_batch_max: int = 20
     """Days compared in one pass; the next pass goes on."""
+    undelivered_every: timedelta = timedelta(hours=1)
+    undelivered_first: timedelta = timedelta(hours=24)
+    """How far back the first check of a source asks its provider what it could not deliver."""
     recover_alone_max: int = 10_000
     """Major units of any currency that one person may recover; above it a second one agrees."""
     statement_bytes_max: int = 1024 * 1024 * 1024

@@ -22,6 +22,7 @@ from reliability.claim.schedule import run_schedules
 from reliability.conf import conf
 from reliability.models import Run
 from reliability.reconcile import plan
+from reliability.reconcile.undelivered import check_undelivered
 from reliability.sweep import last_good, sweep
 from reliability.sweep.prune import prune
 from reliability.work import attempt, drain
@@ -54,6 +55,11 @@ def tick_alerts() -> None:
 @shared_task(name="reliability.tick_reconcile", ignore_result=True)
 def tick_reconcile() -> None:
     plan(Run.Trigger.BEAT)
+
+
+@shared_task(name="reliability.tick_undelivered", ignore_result=True)
+def tick_undelivered() -> None:
+    check_undelivered(Run.Trigger.BEAT)
 
 
 @shared_task(name="reliability.tick_schedule", ignore_result=True)

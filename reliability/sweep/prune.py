@@ -9,7 +9,7 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from reliability.conf import conf
-from reliability.models import Body, Job, Run
+from reliability.models import Body, Job, ProvisionalCheck, Run
 from reliability.work.purge import purge_done
 
 RUNS_KEPT = timedelta(days=30)
@@ -19,6 +19,7 @@ SETTLED = (Job.State.DONE, Job.State.DISCARDED, Job.State.RESOLVED)
 @dataclass(frozen=True)
 class Pruned:
     runs: int
+    checks: int
     bodies: int
     jobs: int
 
@@ -36,8 +37,10 @@ def prune(trigger: str) -> Pruned:
         Q(key__job__state__in=SETTLED) | Q(key__absorbed=True)
     )
     purge_before = started_at - conf().retention
+    checks = ProvisionalCheck.objects.filter(asked_at__lt=started_at - RUNS_KEPT)
     pruned = Pruned(
         runs=_in_batches(lambda limit: _delete(runs, limit)),
+        checks=_in_batches(lambda limit: _delete(checks, limit)),
         bodies=_in_batches(lambda limit: _delete(bodies, limit)),
         jobs=_in_batches(lambda limit: purge_done(purge_before, limit=limit)),
     )

@@ -10,6 +10,7 @@ from reliability.console import compared, export, missing, strip
 from reliability.console.access import OperatorRequest, owned, page
 from reliability.console.filters import NotUnderstood
 from reliability.console.pages import show
+from reliability.console.provisional import provisional
 from reliability.models import Discrepancy, Report, Verdict
 from reliability.reconcile import local_day
 from reliability.reconcile.changes import changes, previous
@@ -30,6 +31,7 @@ def index(request: OperatorRequest) -> HttpResponse:
         "rows": rows,
         "needy": waits,
         "due": strip.due_next(request),
+        "provisional": provisional(request),
         "say": _said(rows, waits),
         "upload_mib": conf().upload_bytes_max // 1024 // 1024,
         "yesterday": request.now.date() - local_day.ONE_DAY,
