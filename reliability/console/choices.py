@@ -79,6 +79,12 @@ def act_of(request: OperatorRequest) -> Act:
     )
 
 
+def reasoned(request: OperatorRequest, else_say: str) -> None:
+    """Refuse an act whose form gives no reason. Raises NotUnderstood."""
+    if not act_of(request).reason:
+        raise NotUnderstood(else_say)
+
+
 def way_back(request: OperatorRequest) -> str:
     """Return the list's query string to come back to; a garbled one leads to the whole list."""
     query = QueryDict(request.POST.get("back", "")).urlencode()

@@ -1,4 +1,4 @@
-"""Kinds and destinations that a person paused: their ready jobs are held until the pause ends."""
+"""Kinds, sources and destinations that a person paused: their ready jobs are held until it ends."""
 
 import time
 from dataclasses import dataclass, field
@@ -19,15 +19,17 @@ KEPT_SECONDS = 1.0
 
 @dataclass(frozen=True)
 class Pauses:
-    """What is paused: (tenant id, kind), and the sources whose destination is."""
+    """What is paused: (tenant id, kind), sources, and the sources whose destination is."""
 
     kinds: frozenset[tuple[int, str]] = frozenset()
     sources: frozenset[int] = frozenset()
+    stopped: frozenset[int] = frozenset()
 
     def hold(self, job: Leased) -> bool:
         """Tell whether a job may not start for now."""
         sent_on = job.kind == FORWARDED and job.source_id in self.sources
-        return sent_on or (job.tenant_id, job.kind) in self.kinds
+        stopped = job.source_id in self.stopped
+        return sent_on or stopped or (job.tenant_id, job.kind) in self.kinds
 
 
 @dataclass
@@ -108,6 +110,33 @@ def unpause_destination(destination: Destination, act: Act) -> int:
             _record(act, "unpause destination", "destination", destination.slug)
     sent_on = Q(kind=FORWARDED, source__destination=destination)
     return _let_go(_free_again().filter(sent_on, tenant=act.tenant))
+
+
+def pause_source(source: Source, act: Act) -> int:
+    """Take in a source's events as ever but start none; return how many jobs are held by now.
+
+    What runs goes on to its end; within a second every worker holds what it would start. Pausing
+    twice is harmless: the first one stands.
+    """
+    rows = Source.objects.filter(pk=source.pk, tenant=act.tenant)
+    with transaction.atomic(using=sql.database().alias):
+        if rows.filter(paused_at=None).update(paused_at=timezone.now()):
+            _record(act, "pause source", "source", source.slug)
+    _known.until = 0.0
+    ready = Job.objects.ready().filter(tenant=act.tenant, source=source, held="")
+    return _in_batches(ready, Job.Hold.PAUSED)
+
+
+def resume_source(source: Source, act: Act) -> int:
+    """End a source's pause; return how many jobs may start again.
+
+    A door that has not heard of it yet holds for up to 5 s more; the sweep frees what it held.
+    """
+    rows = Source.objects.filter(pk=source.pk, tenant=act.tenant)
+    with transaction.atomic(using=sql.database().alias):
+        if rows.exclude(paused_at=None).update(paused_at=None):
+            _record(act, "resume source", "source", source.slug)
+    return _let_go(_free_again().filter(tenant=act.tenant, source=source))
 
 
 def _let_go(jobs: QuerySet[Job]) -> int:

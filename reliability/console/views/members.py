@@ -1,7 +1,9 @@
-"""The member's own place: rights, tenant, appearance, sign-out."""
+"""Who is in the tenant and as what; and the member's own place: rights, tenant, appearance."""
 
 from django.conf import settings
-from django.contrib.auth import logout
+from django.contrib import messages
+from django.contrib.auth import get_user_model, logout
+from django.contrib.auth.models import User
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.views.decorators.csrf import csrf_protect
@@ -14,10 +16,23 @@ from reliability.console.access import (
     anybody,
     choose_tenant,
     enter_tenant,
+    for_tenant,
     page,
 )
+from reliability.console.choices import act_of, reasoned
 from reliability.console.pages import THEME_COOKIE, THEMES, show
+from reliability.models import Membership
+from reliability.models.acting import Refused
 from reliability.models.roles import ROLES
+from reliability.work.members import (
+    Changed,
+    Joined,
+    Removed,
+    give_role,
+    person_called,
+    remove_member,
+    role_of,
+)
 
 WORDS = {
     "view_deadletter": "View dead letters",
@@ -38,8 +53,78 @@ WORDS = {
     "change_membership": "Change members",
     "delete_membership": "Remove members",
     "change_alertrule": "Change alert rules",
+    "view_apitoken": "View the HTTP API’s tokens",
+    "add_apitoken": "Make tokens",
+    "delete_apitoken": "Revoke tokens",
 }
+MEMBERS_MAX = 200
+UNCHANGED = "Nothing has changed."
 YEAR_SECONDS = 365 * 24 * 60 * 60
+
+
+@page(needs="change_membership")
+def index(request: OperatorRequest) -> HttpResponse:
+    """List the tenant's members by name, with what an admin may do to each."""
+    name = f"user__{get_user_model().USERNAME_FIELD}"
+    members = for_tenant(request, Membership.objects.select_related("user", "role"))
+    rows = [
+        (one.user, role_of(one), one.created_at)
+        for one in members.order_by(name)[:MEMBERS_MAX]
+    ]
+    return show(request, "members/index.html", {"rows": rows, "roles": list(ROLES)})
+
+
+@act(needs="add_membership")
+def add(request: OperatorRequest) -> HttpResponse:
+    """Make somebody who has an account a member."""
+    person = person_called(request.POST.get("person", "").strip())
+    if isinstance(person, Refused):
+        messages.error(request, f"{person.why} {UNCHANGED}")
+        return redirect("console:members")
+    return _give(request, person)
+
+
+@act(needs="change_membership")
+def change(request: OperatorRequest) -> HttpResponse:
+    """Give a member another role, for a reason."""
+    person = _person(request)
+    reasoned(request, "Another role needs a reason.")
+    return _give(request, person)
+
+
+def _give(request: OperatorRequest, person: User) -> HttpResponse:
+    role = request.POST.get("role", "")
+    match give_role(person, role, act_of(request)):
+        case Refused(why):
+            messages.error(request, f"{why} {UNCHANGED}")
+        case Joined() | Changed():
+            messages.success(request, f"{person.get_username()} is {role} now.")
+        case _:
+            messages.info(request, f"{person.get_username()} is {role} already.")
+    return redirect("console:members")
+
+
+@act(needs="delete_membership")
+def remove(request: OperatorRequest) -> HttpResponse:
+    """Take a member out of the tenant, for a reason."""
+    person = _person(request)
+    reasoned(request, "Removing somebody needs a reason.")
+    match remove_member(person, act_of(request)):
+        case Refused(why):
+            messages.error(request, f"{why} {UNCHANGED}")
+        case Removed():
+            messages.success(request, f"{person.get_username()} is no member any more.")
+    return redirect("console:members")
+
+
+def _person(request: OperatorRequest) -> User:
+    """Return the member the form names; one who is not in this tenant is a 404."""
+    name = f"user__{get_user_model().USERNAME_FIELD}"
+    members = for_tenant(request, Membership.objects.select_related("user"))
+    member = members.filter(**{name: request.POST.get("person", "")}).first()
+    if member is None:
+        raise Http404("There is no such member.")
+    return member.user
 
 
 @page(needs=ANY_MEMBER)
