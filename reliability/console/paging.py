@@ -27,16 +27,20 @@ def paged(rows: "QuerySet[Any]", by: str, after: str = "", *, size: int | None =
     not make.
     """
     size = size or conf().page_size
-    below = rows.order_by(f"-{by}", "-pk")
+    ordered = rows.order_by(f"-{by}", "-pk")
     if after:
-        value, pk = _read(rows, by, after)
-        below = below.filter(**{f"{by}__lte": value}).filter(
-            Q(**{f"{by}__lt": value}) | Q(pk__lt=pk)
-        )
-    found = list(below[: size + 1])
+        ordered = below(ordered, by, *_read(rows, by, after))
+    found = list(ordered[: size + 1])
     shown = found[:size]
     more = len(found) > size
     return Page(shown, _cursor(shown[-1], by) if more else "", first=not after)
+
+
+def below(rows: "QuerySet[Any]", by: str, value: Any, pk: int) -> "QuerySet[Any]":
+    """Choose the rows after one, in words an index on (by, id) begins to read at."""
+    return rows.filter(**{f"{by}__lte": value}).filter(
+        Q(**{f"{by}__lt": value}) | Q(pk__lt=pk)
+    )
 
 
 def _cursor(row: Any, by: str) -> str:

@@ -47,7 +47,7 @@ def bounded() -> Iterator[None]:
         raise
 
 
-class Mentions(Lookup):  # type: ignore[type-arg]
+class Mentions(Lookup):
     """``ILIKE``: the one form of a text search that the trigram index answers."""
 
     lookup_name = "mentions"

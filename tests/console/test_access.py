@@ -49,8 +49,8 @@ def test_a_role_without_the_permission_is_refused_and_changes_nothing(role: str)
     owner = rows.tenant()
     letter = rows.letter(rows.source(owner))
     client = rows.signed_in(rows.member(owner, role))
-    before = _snapshot()
     for route, view in GUARDED:
+        before = _snapshot()
         statuses = set(dict(_statuses(client, route, letter.public_id)).values())
         if view.needs == ANY_MEMBER or view.needs in ROLES[role]:
             assert 403 not in statuses, route
@@ -69,7 +69,9 @@ def test_a_stranger_is_sent_to_the_door() -> None:
 
 
 OBJECTS: dict[str, Callable[[Source], Any]] = {
+    "alerts": rows.silence,
     "dead-letters": rows.letter,
+    "destinations": rows.destination,
     "discrepancies": rows.discrepancy,
     "files": rows.artefact,
     "ignore-rules": rows.ignore_rule,

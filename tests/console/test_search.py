@@ -121,7 +121,10 @@ BODY = (
     ],
 )
 def test_a_payload_is_found_by_the_value_at_a_place(
-    acme: Tenant, operator: Client, asked: str, met: bool
+    acme: Tenant,
+    operator: Client,
+    asked: str,
+    met: bool,  # noqa: FBT001 - what the table says
 ) -> None:
     rows.letter(rows.source(acme), "evt_it", claimed={"raw": BODY})
     assert _keys(operator, payload=asked) == ({"evt_it"} if met else set())

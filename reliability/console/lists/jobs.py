@@ -7,7 +7,7 @@ import django_tables2 as tables
 from django.utils.safestring import SafeString
 
 from reliability.console import parts
-from reliability.console.filters import StrictFilter, sources_of
+from reliability.console.filters import StrictFilter, destinations_of, sources_of
 from reliability.console.tables import NUMERIC, WIDE, Lead, RowsTable, trace_link
 from reliability.models import Job
 
@@ -28,6 +28,13 @@ class JobFilter(StrictFilter):
     )
     created_after = django_filters.IsoDateTimeFilter(
         field_name="created_at", lookup_expr="gte", label="Accepted since"
+    )
+    destination = django_filters.ModelChoiceFilter(
+        field_name="source__destination", queryset=destinations_of, to_field_name="slug",
+        label="Destination", empty_label="any",
+    )  # fmt: skip
+    ended_after = django_filters.IsoDateTimeFilter(
+        field_name="ended_at", lookup_expr="gte", label="Ended since"
     )
 
     class Meta:
@@ -56,7 +63,9 @@ class JobTable(RowsTable):
         return parts.badge(record.state, record.get_state_display().lower())
 
     def render_run_at(self, record: Job) -> Any:
-        return self.time(record.run_at) if record.state == Job.State.READY else "–"
+        if record.state != Job.State.READY:
+            return "–"
+        return self.time(record.run_at, record.source.zone)
 
     def render_created_at(self, record: Job) -> SafeString:
         return self.time(record.created_at, record.source.zone)

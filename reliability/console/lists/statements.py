@@ -43,4 +43,4 @@ class StatementTable(RowsTable):
         return parts.number(value)
 
     def render_created_at(self, record: Statement) -> SafeString:
-        return self.time(record.created_at)
+        return self.time(record.created_at, record.source.zone)
