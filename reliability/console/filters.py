@@ -8,7 +8,7 @@ import django_filters
 from django.db.models import QuerySet
 from django.http import HttpRequest, QueryDict
 
-from reliability.models import Source
+from reliability.models import Destination, Source
 
 PAGING = frozenset({"after", "select"})
 """What says which rows of a list are shown or chosen, and narrows nothing."""
@@ -31,6 +31,12 @@ def sources_of(request: HttpRequest | None) -> "QuerySet[Source]":
     """Return the sources a member may filter by: their tenant's."""
     tenant = getattr(request, "tenant", None)
     return Source.objects.filter(tenant=tenant).order_by("slug")
+
+
+def destinations_of(request: HttpRequest | None) -> "QuerySet[Destination]":
+    """Return the destinations a member may filter by: their tenant's."""
+    tenant = getattr(request, "tenant", None)
+    return Destination.objects.filter(tenant=tenant).order_by("slug")
 
 
 class StrictFilter(django_filters.FilterSet):

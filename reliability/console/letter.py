@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from reliability.console.answers import Heard, answers_of
 from reliability.console.handling import Handling, attempts_told, handling
 from reliability.console.lists.dead_letters import headline
 from reliability.console.parts import span
@@ -47,6 +48,7 @@ class File:
     payload: Shown | None
     edits: list[BodyEdit]
     brought: list[Brought]
+    answers: list[Heard]
     acts: list[AuditEntry]
     handling: Handling
     discrepancies: list[Discrepancy]
@@ -72,6 +74,7 @@ def file_of(letter: DeadLetter, *, now: datetime, redacted: bool) -> File:
         payload=shown(bytes(body.raw), redacted=redacted) if body else None,
         edits=list(BodyEdit.objects.filter(body__key=job.key_id).order_by("number")),
         brought=_brought(letter),
+        answers=answers_of(job, redacted=redacted),
         acts=list(acts_on([letter]).order_by("-number")[:EACH_MAX]),
         handling=declared,
         discrepancies=_discrepancies(letter),

@@ -37,7 +37,7 @@ def paused_now(request: OperatorRequest) -> list[Paused]:
     ] + [
         Paused(what="destination", name=one.slug, since=one.paused_at, by=one.paused_by,
                reason=one.pause_reason,
-               href=f"/destinations/{one.public_id}/")
+               href=reverse("console:destination", args=[one.public_id]))
         for one in destinations
         if one.paused_at
     ]  # fmt: skip

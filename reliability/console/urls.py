@@ -9,6 +9,7 @@ from reliability.console.views import (
     dead_letter,
     dead_letters,
     deliveries,
+    destinations,
     discrepancies,
     edit,
     evidence,
@@ -112,6 +113,18 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("saved-views/save/", saved_views.save, name="save_view"),
     path("saved-views/<uuid:public_id>/delete/", saved_views.delete, name="delete_view"),
     path("trace/", trace.index, name="trace"),
+    path("destinations/", destinations.index, name="destinations"),
+    path("destinations/add/", destinations.add, name="add_destination"),
+    path("destinations/<uuid:public_id>/", destinations.detail, name="destination"),
+    path(
+        "destinations/<uuid:public_id>/change/",
+        destinations.change,
+        name="change_destination",
+    ),
+    path("destinations/<uuid:public_id>/pause/", destinations.pause, name="pause_destination"),
+    path(
+        "destinations/<uuid:public_id>/resume/", destinations.resume, name="resume_destination"
+    ),
     path("policies/", policies.index, name="policies"),
     path("policies/kind/", policies.kind, name="kind"),
     path("policies/limits/", policies.limits, name="limits"),

@@ -1,6 +1,7 @@
 """Rows for the console's tests: small builders that read like sentences."""
 
 import os
+import uuid
 from datetime import UTC, datetime, timedelta
 from hashlib import sha256
 from itertools import count
@@ -16,6 +17,7 @@ from reliability.models import (
     Body,
     DeadLetter,
     Delivery,
+    Destination,
     Discrepancy,
     IgnoreRule,
     Job,
@@ -231,6 +233,16 @@ def statement(of: Source) -> Statement:
         tenant=of.tenant, source=of, artefact=artefact(of), statement_format="mapped-csv",
         day=NOON.date(), created_at=timezone.now(),
     )  # fmt: skip
+
+
+def destination(of: Source, **more: Any) -> Destination:
+    """Return a destination that the source's events are sent to."""
+    columns = {"slug": f"crm-{of.slug}", "url": "https://crm.example/hook/s3cret"} | more
+    made = Destination(tenant=of.tenant, public_id=uuid.uuid4(), **columns)
+    made.seal("whsec_c2VjcmV0")
+    made.save()
+    Source.objects.filter(pk=of.pk).update(destination=made)
+    return made
 
 
 def ignore_rule(of: Source) -> IgnoreRule:

@@ -46,6 +46,7 @@ WORDS = {
     "recover_discrepancy": "Recover what never arrived",
     "upload_statement": "Upload statements and run the compare",
     "view_payload": "View unredacted payloads, with a reason",
+    "pause_work": "Pause and resume kinds and destinations",
     "sign_report": "Sign a day off",
     "add_source": "Add sources",
     "change_source": "Change sources",

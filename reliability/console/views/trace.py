@@ -5,6 +5,7 @@ from itertools import groupby
 from django.http import HttpResponse
 
 from reliability.console.access import OperatorRequest, page
+from reliability.console.answers import answers_of
 from reliability.console.filters import NotUnderstood
 from reliability.console.finding import FIND_MAX, find
 from reliability.console.pages import show
@@ -30,6 +31,7 @@ def index(request: OperatorRequest) -> HttpResponse:
         case [key]:
             told = story(key)
             context |= {"story": told, "days": _by_day(told.moments)}
+            context["answers"] = answers_of(told.job, redacted=True) if told.job else []
             return show(request, "trace/story.html", context)
         case [] if found.lines:
             moments = lines_only(found.lines)

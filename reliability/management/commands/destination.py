@@ -1,19 +1,15 @@
 """`manage.py destination`: add a URL that takes a source's events, list them, say who uses one."""
 
-import uuid
 from typing import Any
 
-from django.core.exceptions import ValidationError
-from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.core.management.base import BaseCommand, CommandParser
 from django.db import transaction
 
-from reliability.errors import AddressRefused, NoAnswer
-from reliability.management.asking import actor, new_slug, one_of, source_called, tenant_called
+from reliability.management.asking import actor, done, one_of, source_called, tenant_called
 from reliability.management.printing import say_facts, say_json, say_table
 from reliability.models import AuditEntry, Destination, Tenant
-from reliability.models.destination import rules_error
-from reliability.outbound import check
-from reliability.outbound.signing import new_secret
+from reliability.work.dead_letters import Act
+from reliability.work.destination_acts import Wanted, add_destination
 
 ONCE = "Shown this once; the destination verifies our signature with it (Standard Webhooks)."
 
@@ -61,22 +57,13 @@ class Command(BaseCommand):
             say_table(self.stdout, f"Destinations: {len(rows)}", rows)
 
 
-@transaction.atomic
 def _add(tenant: Tenant, options: dict[str, Any]) -> dict[str, Any]:
-    secret = new_secret()
-    made = Destination(
-        tenant=tenant, public_id=uuid.uuid4(), slug=new_slug("destination", options["slug"]),
-        url=_checked(options["url"]), concurrency_max=options["concurrency"],
-        completion_seconds=options["completion"], rules=_rules(options["rule"]),
+    wanted = Wanted(
+        url=options["url"], concurrency_max=options["concurrency"],
+        completion_seconds=options["completion"], rules=tuple(options["rule"]),
     )  # fmt: skip
-    made.seal(secret)
-    try:
-        made.full_clean(exclude={"open_until", "rules", "sealed"})
-    except ValidationError as error:
-        raise CommandError("; ".join(error.messages)) from None
-    made.save(force_insert=True)
-    _record(tenant, "add destination", made.slug, url=made.url)
-    return _row(made) | {"secret": secret, "secret_note": ONCE}
+    added = done(add_destination(options["slug"], wanted, Act(tenant, actor())))
+    return _row(added.destination) | {"secret": added.secret, "secret_note": ONCE}
 
 
 @transaction.atomic
@@ -88,21 +75,6 @@ def _use(tenant: Tenant, slug: str, source_slug: str) -> dict[str, Any]:
     source.save(update_fields=["destination"])
     _record(tenant, "use destination", slug, source=source.slug)
     return {"source": source.slug, "destination": slug}
-
-
-def _checked(url: str) -> str:
-    try:
-        check(url)
-    except (AddressRefused, NoAnswer) as error:
-        raise CommandError(f"{url} cannot be a destination: {error}.") from None
-    return url
-
-
-def _rules(texts: list[str]) -> dict[str, str]:
-    rules = dict(text.partition("=")[::2] for text in texts)
-    if wrong := rules_error(rules):
-        raise CommandError(f"--rule: {wrong}.")
-    return rules
 
 
 def _record(tenant: Tenant, act: str, slug: str, **facts: Any) -> None:
