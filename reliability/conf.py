@@ -1,6 +1,8 @@
 """Every setting of the engine, with its type, unit and default; nothing else reads RELIABILITY."""
 
+import json
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from functools import cache
@@ -10,6 +12,8 @@ from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 
 PACE_VARIABLE = "RELIABILITY_PACE"
+FOLDER_ROOT_VARIABLE = "RELIABILITY_FOLDER_ROOT"
+FOLDER_LOGINS_VARIABLE = "RELIABILITY_FOLDER_LOGINS"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,6 +120,16 @@ class Conf:
     """How far the planner looks for days that have no report."""
     reconcile_batch_max: int = 20
     """Days compared in one pass; the next pass goes on."""
+    collect_every: timedelta = timedelta(minutes=15)
+    """How often folders are looked into and APIs asked for statements."""
+    folder_root: str = ""
+    """Local folders that statements may be taken from lie under it; empty: none may."""
+    folder_files_max: int = 2_000
+    """Files that may lie in one folder."""
+    folder_takes_max: int = 20
+    """Files taken from one folder at one look; the next look goes on."""
+    folder_settled: timedelta = timedelta(minutes=1)
+    """A file whose size and time of change are the same for so long is taken as finished."""
     undelivered_every: timedelta = timedelta(hours=1)
     undelivered_first: timedelta = timedelta(hours=24)
     """How far back the first check of a source asks its provider what it could not deliver."""
@@ -175,4 +189,29 @@ def conf() -> Conf:
             f"RELIABILITY has unknown settings: {', '.join(sorted(unknown))}. "
             "The known ones are in reliability/conf.py."
         )
-    return replace(Conf(), **(PACES[pace] | chosen))
+    root = os.environ.get(FOLDER_ROOT_VARIABLE, "")
+    return replace(Conf(), **(PACES[pace] | {"folder_root": root} | chosen))
+
+
+def folder_logins() -> Mapping[str, Mapping[str, str]]:
+    """Return the logins of folders elsewhere, by ``sftp://host`` or ``s3://bucket``.
+
+    From the setting, or the variable as JSON. Apart from ``Conf``, whose values are shown.
+    """
+    logins = getattr(settings, FOLDER_LOGINS_VARIABLE, None)
+    if logins is None:
+        logins = _json_object(os.environ.get(FOLDER_LOGINS_VARIABLE) or "{}")
+    found: Mapping[str, Mapping[str, str]] = logins
+    return found
+
+
+def _json_object(text: str) -> Mapping[str, Any]:
+    try:
+        value = json.loads(text)
+    except ValueError:
+        value = None
+    if not isinstance(value, dict) or not all(isinstance(v, dict) for v in value.values()):
+        raise ImproperlyConfigured(
+            f'{FOLDER_LOGINS_VARIABLE} must be JSON: {{"sftp://host": {{"username": …}}}}.'
+        )
+    return value

@@ -22,6 +22,7 @@ from reliability.claim.schedule import run_schedules
 from reliability.conf import conf
 from reliability.models import Run
 from reliability.reconcile import plan
+from reliability.reconcile.collect import collect
 from reliability.reconcile.undelivered import check_undelivered
 from reliability.sweep import last_good, sweep
 from reliability.sweep.prune import prune
@@ -55,6 +56,11 @@ def tick_alerts() -> None:
 @shared_task(name="reliability.tick_reconcile", ignore_result=True)
 def tick_reconcile() -> None:
     plan(Run.Trigger.BEAT)
+
+
+@shared_task(name="reliability.tick_collect", ignore_result=True)
+def tick_collect() -> None:
+    collect(Run.Trigger.BEAT)
 
 
 @shared_task(name="reliability.tick_undelivered", ignore_result=True)

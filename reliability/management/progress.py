@@ -1,7 +1,7 @@
 """Progress bars of the long parts, on the error stream: the output stays for the answer."""
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -77,3 +77,16 @@ def events_bar(title: str) -> Iterator[Progress]:
     with Progress(*columns, console=Console(stderr=True)) as progress:
         progress.add_task(title, total=None)
         yield progress
+
+
+@contextmanager
+def reading_bar(title: str) -> Iterator[Callable[[int], None]]:
+    """Count a file's lines, whose number nobody knows; yield what is told how many are read."""
+    columns = (
+        TextColumn("{task.description:<28}"),
+        TextColumn("{task.completed:,} lines"),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True)) as progress:
+        task = progress.add_task(title, total=None)
+        yield lambda lines: progress.update(task, completed=lines)

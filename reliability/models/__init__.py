@@ -4,6 +4,7 @@ from reliability.models.claim import Body, Delivery, Operation, ProcessedKey, Re
 from reliability.models.destination import ApiToken, Destination, DestinationAnswer
 from reliability.models.discrepancy import Discrepancy, IgnoreRule
 from reliability.models.effect import Effect
+from reliability.models.folder import FolderFile, Reading, StatementFolder
 from reliability.models.hold import KindPause
 from reliability.models.notice import Notice
 from reliability.models.provisional import ProvisionalCheck
@@ -40,6 +41,7 @@ __all__ = [
     "DestinationAnswer",
     "Discrepancy",
     "Effect",
+    "FolderFile",
     "IgnoreRule",
     "Job",
     "KindPause",
@@ -49,6 +51,7 @@ __all__ = [
     "Operation",
     "ProcessedKey",
     "ProvisionalCheck",
+    "Reading",
     "Receipt",
     "Redrive",
     "RedriveMember",
@@ -60,6 +63,7 @@ __all__ = [
     "Source",
     "SourceSecret",
     "Statement",
+    "StatementFolder",
     "StatementLine",
     "Tenant",
     "Verdict",

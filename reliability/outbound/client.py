@@ -59,6 +59,14 @@ def check_own(url: str, rules: Guard | None = None) -> None:
         )
 
 
+def check_host(host: str, rules: Guard | None = None) -> None:
+    """Judge a host that is spoken to in another protocol than HTTP.
+
+    Raises ``AddressRefused`` or ``NoAnswer``.
+    """
+    judge(f"https://{host}/", rules or guard())
+
+
 def send(request: Request, rules: Guard | None = None) -> Answer:
     """Send one request and return its answer, a redirect included: none is followed.
 

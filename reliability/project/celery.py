@@ -29,6 +29,7 @@ def schedule() -> dict[str, dict[str, Any]]:
         "reliability.tick_sweep": conf().sweep_every,
         "reliability.tick_alerts": conf().alerts_every,
         "reliability.tick_reconcile": conf().reconcile_every,
+        "reliability.tick_collect": conf().collect_every,
         "reliability.tick_undelivered": conf().undelivered_every,
         "reliability.tick_prune": conf().prune_every,
         "reliability.tick_redrive": conf().redrive_every,

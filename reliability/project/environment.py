@@ -21,6 +21,8 @@ KNOWN = frozenset(
     for name in (
         "BASE_URL",
         "DATA",
+        "FOLDER_LOGINS",
+        "FOLDER_ROOT",
         "HANDLERS",
         "KEY_RING",
         "KILL",

@@ -13,6 +13,7 @@ from reliability.reconcile.formats.base import (
     StatementError,
     content_hash,
 )
+from reliability.reconcile.reading import Told
 from reliability.reconcile.scope import Scope
 from reliability.reconcile.tally import Tally
 
@@ -34,9 +35,11 @@ ANALYSE_FROM_LINES = 10_000
 class LineWriter:
     """Stores one statement's lines; memory holds one batch, whatever the file's size."""
 
-    def __init__(self, statement: Statement, scope: Scope) -> None:
+    def __init__(self, statement: Statement, scope: Scope, told: Told) -> None:
+        """Tell ``told`` after each batch how many lines are stored."""
         self._statement = statement
         self._scope = scope
+        self._told = told
         self._batch: list[tuple[Any, ...]] = []
         self.tally = Tally()
         self.quarantined: list[dict[str, Any]] = []
@@ -53,6 +56,7 @@ class LineWriter:
                 self._batch.append(self._row(item))
                 if len(self._batch) == BATCH_LINES:
                     self._flush()
+                    self._told(self.tally.lines)
 
     def finish(self) -> Statement:
         """Store what is left and number the rows that repeat."""

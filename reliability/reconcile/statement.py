@@ -21,6 +21,7 @@ from reliability.reconcile.formats.base import (
     StatementError,
 )
 from reliability.reconcile.lines import LineWriter
+from reliability.reconcile.reading import Told, noted
 from reliability.reconcile.scope import OPTIONS, Scope, scope_of
 
 __all__ = ["Refused", "import_statement", "latest", "receive"]
@@ -34,13 +35,21 @@ class Refused:
     sentence: str
 
 
-def import_statement(artefact: Artefact, day: date) -> Statement | Refused:
+def import_statement(
+    artefact: Artefact, day: date, *, told: Told | None = None
+) -> Statement | Refused:
     """Read a kept file as its source's statement of one local day.
 
     A day that has a statement gets a further revision; the file it has already changes nothing.
     Of a file with several statements the one of ``day`` is taken. A refusal is kept with the
-    artefact. Raises ``TryAgain`` while another import or compare of the source runs.
+    artefact. ``told`` hears every so often how many lines are read; the page reads that from
+    a ``Reading``. Raises ``TryAgain`` while another import or compare of the source runs.
     """
+    with noted(artefact, told) as progress:
+        return _imported(artefact, day, progress)
+
+
+def _imported(artefact: Artefact, day: date, progress: Told) -> Statement | Refused:
     alias = sql.database().alias
     with transaction.atomic(using=alias):
         sql.command("SET LOCAL statement_timeout = '15min'")
@@ -51,7 +60,7 @@ def import_statement(artefact: Artefact, day: date) -> Statement | Refused:
         Artefact.objects.filter(pk=artefact.pk).update(day=day)
         try:
             with transaction.atomic(using=alias):
-                return _stored(source, artefact, day)
+                return _stored(source, artefact, day, progress)
         except StatementError as error:
             return _refuse(artefact, day, error)
 
@@ -105,12 +114,14 @@ def _refuse(artefact: Artefact, day: date, error: StatementError) -> Refused:
     return Refused(artefact, sentence)
 
 
-def _stored(source: Source, artefact: Artefact, day: date) -> Statement:
+def _stored(source: Source, artefact: Artefact, day: date, progress: Told) -> Statement:
     kept: list[Statement] = []
     fitting: list[Statement] = []
     writer: LineWriter | None = None
     for item in read(source.statement_format, opened(artefact), rules_of(source)):
-        writer = writer or LineWriter(_begun(source, artefact, day), scope_for(source))
+        writer = writer or LineWriter(
+            _begun(source, artefact, day), scope_for(source), progress
+        )
         if not isinstance(item, Declared):
             writer.add(item)
             continue

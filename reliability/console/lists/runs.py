@@ -9,7 +9,9 @@ from reliability.console.filters import StrictFilter
 from reliability.console.tables import NUMERIC, WIDE, Lead, RowsTable
 from reliability.models import Run
 
-JOBS = [(job, job) for job in ("sweep", "alerts", "reconcile", "undelivered", "prune")]
+JOBS = [
+    (job, job) for job in ("sweep", "alerts", "reconcile", "collect", "undelivered", "prune")
+]
 
 
 class RunFilter(StrictFilter):

@@ -2,19 +2,24 @@
 
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from datetime import date
 from pathlib import Path
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
-from reliability.errors import TryAgain
+from reliability.errors import AddressRefused, NoAnswer, TryAgain
 from reliability.management.asking import actor, one_of, tenant_called
 from reliability.management.printing import amount, say_facts, say_json, say_table
-from reliability.models import Discrepancy, Report, Source
+from reliability.management.progress import reading_bar
+from reliability.models import Artefact, Discrepancy, Report, Source, StatementFolder
 from reliability.reconcile.day import GOOD, NothingToCompare
+from reliability.reconcile.fetched import fetch_statement
+from reliability.reconcile.folders import look_into
 from reliability.reconcile.formats.base import StatementError
 from reliability.reconcile.planner import compare_onwards
+from reliability.reconcile.providers.provided import CannotFetch
 from reliability.reconcile.statement import Refused, import_statement, receive
 
 AGREES, DISAGREES, UNUSABLE = 0, 1, 2
@@ -29,16 +34,26 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--source", required=True, metavar="SLUG")
-        parser.add_argument("--day", required=True, type=date.fromisoformat, help="YYYY-MM-DD")
-        parser.add_argument("--file", type=Path, help="the day's statement; kept and hashed")
+        parser.add_argument("--day", type=date.fromisoformat, help="YYYY-MM-DD")
+        ways = parser.add_mutually_exclusive_group()
+        ways.add_argument("--file", type=Path, help="the day's statement; kept and hashed")
+        ways.add_argument("--fetch", action="store_true", help="ask the provider's API for it")
+        ways.add_argument("--folder", action="store_true",
+                          help="look into the source's folder now; needs no day")  # fmt: skip
+        parser.add_argument("--at-once", action="store_true",
+                            help="with --folder: take files that were not seen before, too")  # fmt: skip
         parser.add_argument("--tenant", metavar="SLUG", help="where two have such a source")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
 
     def handle(self, *_: Any, **options: Any) -> None:
         source = _source(options["source"], options["tenant"])
         day, as_json = options["day"], options["json"]
-        refused = self._give(source, options["file"], day) if options["file"] else ""
-        if refused:
+        if options["folder"]:
+            self._look(source, at_once=options["at_once"], as_json=as_json)
+            return
+        if day is None:
+            raise CommandError("Say which --day, or look into the --folder.")
+        if refused := self._given(source, day, options):
             self._say({"refused": refused}, as_json=as_json)
             sys.exit(UNUSABLE)
         try:
@@ -50,6 +65,27 @@ class Command(BaseCommand):
         self._say(found, as_json=as_json)
         sys.exit(_code(report, found))
 
+    def _look(self, source: Source, *, at_once: bool, as_json: bool) -> None:
+        folder = StatementFolder.objects.filter(source=source).select_related("source").first()
+        if folder is None:
+            raise CommandError(f"{source.slug} has no folder: see `manage.py folder`.")
+        looked = look_into(folder, at_once=at_once)
+        self._say({"source": source.slug, **asdict(looked)}, as_json=as_json)
+        if looked.why or looked.refused:
+            sys.exit(UNUSABLE)
+
+    def _given(self, source: Source, day: date, options: Mapping[str, Any]) -> str:
+        """Give the day its statement, from wherever it comes; return why it was refused."""
+        if options["file"]:
+            return self._give(source, options["file"], day)
+        if not options["fetch"]:
+            return ""
+        try:
+            artefact = fetch_statement(source, day, by=actor())
+        except (CannotFetch, AddressRefused, NoAnswer, StatementError) as error:
+            return str(error)
+        return self._read(artefact, day)
+
     def _give(self, source: Source, path: Path, day: date) -> str:
         """Keep and read the file; return why it was refused, or nothing."""
         try:
@@ -59,8 +95,12 @@ class Command(BaseCommand):
             raise CommandError(f"{path}: {error.strerror}.") from None
         except StatementError as error:
             return f"{path.name}: {error}"
+        return self._read(artefact, day)
+
+    def _read(self, artefact: Artefact, day: date) -> str:
         try:
-            read = import_statement(artefact, day)
+            with reading_bar(artefact.name) as told:
+                read = import_statement(artefact, day, told=told)
         except TryAgain as error:
             return str(error)
         return read.sentence if isinstance(read, Refused) else ""
