@@ -77,9 +77,11 @@ def index(request: OperatorRequest) -> HttpResponse:
     asked = CauseFilter(request, letters)
     found = asked.found()
     sort = str(asked.asked.get("sort", ""))
+    shown = causes(found, now=request.now, sort=sort if sort in SORTS else "")
     context = {
         "filter": asked,
-        "causes": causes(found, now=request.now, sort=sort if sort in SORTS else ""),
+        "causes": shown,
+        "ever": bool(shown.rows) or for_tenant(request, DeadLetter.objects.all()).exists(),
         "money": risk.money_told(risk.at_risk(found)),
     }
     return show(request, "causes/index.html", context)

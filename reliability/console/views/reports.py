@@ -8,8 +8,10 @@ from django.http import HttpResponse, StreamingHttpResponse
 from reliability.conf import conf
 from reliability.console import compared, export, missing, strip
 from reliability.console.access import OperatorRequest, owned, page
+from reliability.console.figures import counted
 from reliability.console.filters import NotUnderstood
 from reliability.console.pages import show
+from reliability.console.parts import number
 from reliability.console.provisional import provisional
 from reliability.models import Discrepancy, Report, Verdict
 from reliability.reconcile import local_day
@@ -120,17 +122,19 @@ def _blind_spots(report: Report) -> list[str]:
     spots.append(
         f"Compared are {', '.join(kinds)}; what else the source sends is not on a statement."
     )
-    ignored = (
-        compared.discrepancies_of(report).filter(status=Discrepancy.Status.IGNORED).count()
+    ignored = counted(
+        compared.discrepancies_of(report).filter(status=Discrepancy.Status.IGNORED)
     )
-    if ignored:
-        spots.append(f"{ignored} ignored by hand or by rule, each with its reason.")
-    if silent := Verdict.objects.filter(
-        report=report, operation__amount_minor=None, verdict__in=compared.AGREEING
-    ).count():
-        spots.append(
-            f"{silent} of our events give no amount: only their being there was compared."
+    if ignored.number:
+        spots.append(f"{number(ignored)} ignored by hand or by rule, each with its reason.")
+    silent = counted(
+        Verdict.objects.filter(
+            report=report, operation__amount_minor=None, verdict__in=compared.AGREEING
         )
+    )
+    if silent.number:
+        told = f"{number(silent)} of our events give no amount"
+        spots.append(f"{told}: only their being there was compared.")
     if report.completeness == Report.Completeness.UNPROVEN:
         spots.append("Nothing in the file proves that no row is missing from it.")
     return spots
