@@ -1,8 +1,9 @@
 """A new source as its preset starts it, and the secret its provider signs with."""
 
 import base64
+import json
 import secrets
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -103,6 +104,27 @@ def rotate_secret(
         record(act, "rotate secret", about="source", about_id=source.slug,
                overlap_until=until.isoformat(timespec="seconds"))  # fmt: skip
     return Rotated(source, "" if secret else text, until)
+
+
+def read_options(texts: Iterable[str]) -> dict[str, Any]:
+    """Read ``name=value`` texts; a value that is JSON is read as such: 600, true, {…}.
+
+    Raises ValueError with the text that is none.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        name, equals, value = text.partition("=")
+        if not (name and equals):
+            raise ValueError(text)
+        found[name.strip()] = _value(value.strip())
+    return found
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
 
 
 def unsaved(wanted: Wanted, act: Acting, *, formats: Collection[str]) -> Source | Refused:

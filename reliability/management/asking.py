@@ -1,13 +1,13 @@
 """What every command asks for: a tenant, a source, one of a few known words; and who asks."""
 
 import getpass
-import json
 import os
 from collections.abc import Iterable
 from typing import Any, TypeVar
 
 from django.core.management.base import CommandError
 
+from reliability.claim.sources import read_options
 from reliability.models import Source, Tenant
 from reliability.models.acting import Refused, name_error
 
@@ -63,17 +63,7 @@ def source_called(slug: str, tenant: Tenant) -> Source:
 
 def pairs(option: str, texts: Iterable[str]) -> dict[str, Any]:
     """Read ``name=value`` arguments; a value that is JSON is read as such: 600, true, {…}."""
-    found: dict[str, Any] = {}
-    for text in texts:
-        name, equals, value = text.partition("=")
-        if not (name and equals):
-            raise CommandError(f"--{option} takes name=value, not {text!r}.")
-        found[name] = _value(value)
-    return found
-
-
-def _value(text: str) -> Any:
     try:
-        return json.loads(text)
-    except ValueError:
-        return text
+        return read_options(texts)
+    except ValueError as error:
+        raise CommandError(f"--{option} takes name=value, not {str(error)!r}.") from None

@@ -50,6 +50,7 @@ def pauses() -> Pauses:
         _known.pauses = Pauses(
             frozenset(KindPause.objects.values_list("tenant_id", "kind")),
             frozenset(paused.values_list("pk", flat=True)),
+            frozenset(Source.objects.exclude(paused_at=None).values_list("pk", flat=True)),
         )
         _known.until = time.monotonic() + KEPT_SECONDS
     return _known.pauses

@@ -76,6 +76,7 @@ OBJECTS: dict[str, Callable[[Source], Any]] = {
     "files": rows.artefact,
     "ignore-rules": rows.ignore_rule,
     "redrives": rows.redrive,
+    "sources": lambda source: source,
     "reports": lambda source: rows.report(source, "absent"),
     "saved-views": rows.saved_view,
     "statements": rows.statement,
