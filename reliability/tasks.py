@@ -15,7 +15,9 @@ from django.utils import timezone
 
 from reliability import dispatch
 from reliability.alerts.deliver import deliver
-from reliability.alerts.evaluate import evaluate
+from reliability.alerts.evaluate import draining, evaluate, last_look
+from reliability.alerts.heartbeat import heartbeat
+from reliability.alerts.morning import owe_mornings
 from reliability.alerts.notices import tell_askers
 from reliability.checks import refuse_to_start
 from reliability.claim.schedule import run_schedules
@@ -44,13 +46,17 @@ def run_drain(queue: str) -> None:
 @shared_task(name="reliability.tick_sweep", ignore_result=True)
 def tick_sweep() -> None:
     sweep(Run.Trigger.BEAT)
+    heartbeat("sweep", Run.Trigger.BEAT)
 
 
 @shared_task(name="reliability.tick_alerts", ignore_result=True)
 def tick_alerts() -> None:
-    evaluate(Run.Trigger.BEAT)
+    evaluated = evaluate(Run.Trigger.BEAT)
+    owe_mornings(timezone.now())
     deliver()
     tell_askers()
+    if not evaluated.failed:
+        heartbeat("alerts", Run.Trigger.BEAT)
 
 
 @shared_task(name="reliability.tick_reconcile", ignore_result=True)
@@ -76,8 +82,11 @@ def tick_schedule() -> None:
 @shared_task(name="reliability.tick_redrive", ignore_result=True)
 def tick_redrive() -> None:
     now = timezone.now()
+    drained = draining()
     advance(now)
     tell(now)
+    if drained - draining():  # what one held back is judged at once
+        evaluate(Run.Trigger.BEAT)
 
 
 @shared_task(name="reliability.tick_prune", ignore_result=True)
@@ -142,9 +151,15 @@ def _watch() -> None:
 
 
 def _look() -> None:
-    """Ring for due jobs; sweep where beat has not for too long (the last good pass decides)."""
+    """Ring for due jobs; sweep and look at the alerts where beat has not for too long."""
     for queue in due_queues():
         dispatch.ring(queue)
     last = last_good()
-    if last is None or timezone.now() - last > conf().sweep_late_after:
+    now = timezone.now()
+    if last is None or now - last > conf().sweep_late_after:
         sweep(Run.Trigger.WORKER)
+    # Where beat is silent, somebody else must say so.
+    seen = last_look()
+    if seen is None or now - seen > conf().sweep_late_after:
+        evaluate(Run.Trigger.WORKER)
+        deliver()

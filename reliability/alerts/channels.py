@@ -13,7 +13,8 @@ from reliability import sql
 from reliability.alerts.addresses import addresses
 from reliability.alerts.deliver import used_of_this_hour
 from reliability.conf import conf
-from reliability.models import AlertDelivery, AlertRule, AuditEntry, Tenant
+from reliability.models import AlertDelivery, AlertRule, Tenant
+from reliability.models.acting import Refused, alone, record
 from reliability.work.dead_letters import Act
 
 LAST = 5
@@ -27,13 +28,6 @@ class Channel:
     email: str
     rules: list[str] = field(default_factory=list)
     last: list[AlertDelivery] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class NotSent:
-    """No test is on its way, and why."""
-
-    why: str
 
 
 def channels(tenant: Tenant) -> list[Channel]:
@@ -50,7 +44,7 @@ def channels(tenant: Tenant) -> list[Channel]:
     ]
 
 
-def ask_test(email: str, act: Act) -> AlertDelivery | NotSent:
+def ask_test(email: str, act: Act) -> AlertDelivery | Refused:
     """Put a test into the outbox of an address of the tenant; ``deliver`` sends it.
 
     Refused for any other address, while a test to it waits, and once the hour's limit is met.
@@ -60,14 +54,10 @@ def ask_test(email: str, act: Act) -> AlertDelivery | NotSent:
         tests = AlertDelivery.objects.filter(
             tenant=act.tenant, alert=None, email=email, occasion__startswith=TEST
         )
-        # One of two askers at a time: the other finds the first one's test waiting.
-        Tenant.objects.select_for_update().get(pk=act.tenant.pk)
+        alone(act)  # the second of two askers finds the first one's test waiting
         if why := _refused(email, act.tenant, now=now, tests=tests):
-            return NotSent(why)
-        AuditEntry.objects.record(
-            act.tenant, actor=act.actor, user_id=act.user_id, act="send test", about="channel",
-            about_id=email, reason=act.reason,
-        )  # fmt: skip
+            return Refused(why)
+        record(act, "send test", about="channel", about_id=email)
         return AlertDelivery.objects.create(
             tenant=act.tenant, occasion=f"{TEST} {tests.count() + 1}", email=email, value=0,
             counted_at=now, due_at=now,

@@ -46,6 +46,20 @@ def links_have_a_host(**_: Any) -> list[CheckMessage]:
     ]
 
 
+def a_dead_beat_is_noticed(**_: Any) -> list[CheckMessage]:
+    """Warn outside DEBUG when nothing outside this machine would miss a dead beat."""
+    address: str = getattr(settings, "RELIABILITY_HEARTBEAT_URL", "")
+    if settings.DEBUG or address or settings.EMAIL_BACKEND not in STAYS_HERE:
+        return []
+    return [
+        Warning(
+            "Neither a heartbeat nor a mail leaves this machine: nobody would miss it.",
+            hint="Set RELIABILITY_HEARTBEAT_URL to a dead man's switch, or EMAIL_URL.",
+            id="reliability.W022",
+        )
+    ]
+
+
 def every_tenant_can_be_woken(
     *, databases: Sequence[str] | None = None, **_: Any
 ) -> list[CheckMessage]:

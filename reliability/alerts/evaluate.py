@@ -14,9 +14,11 @@ from django.utils import timezone
 
 from reliability.alerts.looking import Exceptions, looks
 from reliability.alerts.moves import LIVE, Look, Move, move
-from reliability.models import Alert, AlertRule, Run, Tenant
+from reliability.models import Alert, AlertRule, Redrive, Run, Tenant
 
 logger = logging.getLogger(__name__)
+
+JOB = "alerts"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -65,6 +67,17 @@ def evaluate(trigger: str) -> Evaluated:
     return evaluated
 
 
+def draining() -> set[int]:
+    """Return the redrives that are running, and so may hold alerts back."""
+    return set(Redrive.objects.draining().values_list("pk", flat=True))
+
+
+def last_look() -> datetime | None:
+    """Return when the rules were last looked at, well or not; ``None`` for never."""
+    looks_taken = Run.objects.filter(job=JOB).order_by("-started_at")
+    return looks_taken.values_list("started_at", flat=True).first()
+
+
 def _rules_by_measure() -> Iterator[tuple[tuple[Tenant, str], list[AlertRule]]]:
     rules = AlertRule.objects.filter(enabled=True).select_related("tenant")
     in_order = rules.order_by("tenant_id", "measure", "pk")
@@ -106,7 +119,7 @@ def _log(done: Move, look: Look) -> None:
 
 def _record(evaluated: Evaluated, by: Run.Trigger, now: datetime) -> None:
     Run.objects.create(
-        job="alerts",
+        job=JOB,
         trigger=by,
         started_at=now,
         ended_at=timezone.now(),

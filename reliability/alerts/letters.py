@@ -82,9 +82,10 @@ def money_at_risk(scope: Scope, _now: datetime) -> Values:
     """
     rows = scope.letters().filter(currency__iexact=scope.currency, amount_minor__isnull=False)
     worth: dict[int | None, int] = {}
-    for source, exponent, minor in rows.values_list("source_id", "exponent").annotate(
-        Sum(Abs("amount_minor"))
-    ):
+    of_unit = rows.values_list("source_id", "exponent").annotate(
+        minor=Sum(Abs("amount_minor"))
+    )
+    for source, exponent, minor in of_unit:
         worth[source] = worth.get(source, 0) + int(minor) // 10 ** (exponent or 0)
     return worth
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from datetime import datetime
 from typing import Any
@@ -18,7 +19,7 @@ from reliability.alerts.letters import (
     open_letters,
 )
 from reliability.alerts.machine import beat_silent, old_snapshot, oldest_ready_job, sweep_late
-from reliability.models import Alert, AlertRule, ProcessedKey, Report
+from reliability.models import Alert, AlertRule, ProcessedKey, Report, StatementFolder
 
 Measure = AlertRule.Measure
 OF_LETTERS = frozenset(
@@ -29,14 +30,19 @@ DRAINABLE = OF_LETTERS - {Measure.INFLOW}
 
 
 def statements_to_chase(scope: Scope, _now: datetime) -> Values:
-    """Count the days whose statement is absent or incomplete and that nobody signed off."""
+    """Count the days whose statement is absent or incomplete and that nobody signed off.
+
+    A folder that cannot be read counts as one: its next statement will not come.
+    """
     rows = Report.objects.filter(
         tenant=scope.tenant,
         current=True,
         signed_at=None,
         completeness__in=[Report.Completeness.ABSENT, Report.Completeness.INCOMPLETE],
     )
-    return dict(rows.values_list("source_id").annotate(Count("pk")).order_by())
+    days = Counter(dict(rows.values_list("source_id").annotate(Count("pk")).order_by()))
+    unreadable = StatementFolder.objects.filter(tenant=scope.tenant).exclude(why="")
+    return days + Counter(unreadable.values_list("source_id", flat=True))
 
 
 def keys_without_job(scope: Scope, _now: datetime) -> Values:

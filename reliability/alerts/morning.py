@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import date, datetime, timedelta
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from datetime import date, datetime, time, timedelta
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
 from django.core.mail import EmailMessage
+from django.db import transaction
 from django.db.models import Count, Q, QuerySet, Sum
 from django.db.models.functions import Abs
 from django.template.loader import render_to_string
 from django.utils import timezone
 
+from reliability import sql
 from reliability.alerts.addresses import addresses
 from reliability.alerts.message import PREFIX, Fact, message_id, url
 from reliability.alerts.wording import at, headline, one_line, sums
@@ -26,6 +28,8 @@ from reliability.models import (
     Source,
     Tenant,
 )
+from reliability.models.acting import Refused, record
+from reliability.work.dead_letters import Act
 
 MORNING = "morning"
 ONE_DAY = timedelta(days=1)
@@ -91,6 +95,24 @@ def _owe(tenant: Tenant, now: datetime) -> bool:
     ]
     AlertDelivery.objects.bulk_create(owed, ignore_conflicts=True)
     return bool(owed)
+
+
+def set_morning(act: Act, *, at_time: time | None, zone: str) -> Tenant | Refused:
+    """Say when a tenant's morning mail comes; ``at_time`` of ``None`` is never, no zone its sources'."""
+    if zone and zone not in available_timezones():
+        return Refused(f"{zone!r} is no time zone: use a name such as Europe/Amsterdam.")
+    with transaction.atomic(using=sql.database().alias):
+        Tenant.objects.filter(pk=act.tenant.pk).update(morning_at=at_time, morning_zone=zone)
+        said = at_time.isoformat("minutes") if at_time else "never"
+        record(
+            act,
+            "set morning mail",
+            about="tenant",
+            about_id=act.tenant.slug,
+            at=said,
+            zone=zone,
+        )
+    return Tenant.objects.get(pk=act.tenant.pk)
 
 
 def zone_of(tenant: Tenant) -> ZoneInfo:

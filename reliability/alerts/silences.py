@@ -10,7 +10,8 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from reliability import sql
-from reliability.models import AlertRule, AuditEntry, Silence, Source
+from reliability.models import AlertRule, Silence, Source
+from reliability.models.acting import Refused, record
 from reliability.models.silence import SILENCE_MAX
 from reliability.work.dead_letters import Act
 
@@ -26,20 +27,13 @@ class Window:
     rule: AlertRule | None = None
 
 
-@dataclass(frozen=True)
-class NotSilenced:
-    """Nothing was changed, and why."""
-
-    why: str
-
-
-def silence(window: Window, act: Act) -> Silence | NotSilenced:
+def silence(window: Window, act: Act) -> Silence | Refused:
     """Plan a silence; ``act.reason`` is required, the window at most thirty days long.
 
     Alerts go on opening and resolving. Nothing of them is delivered before it ends.
     """
     if why := _wrong(window, act):
-        return NotSilenced(why)
+        return Refused(why)
     with transaction.atomic(using=sql.database().alias):
         planned = Silence.objects.create(
             tenant=act.tenant, source=window.source, kind=window.kind, rule=window.rule,
@@ -68,7 +62,7 @@ def _wrong(window: Window, act: Act) -> str:
     return next((why for why, holds in faults.items() if holds), "")
 
 
-def end_silence(planned: Silence, act: Act) -> Silence | NotSilenced:
+def end_silence(planned: Silence, act: Act) -> Silence | Refused:
     """End a silence before its time; what it kept back is told by the next look that finds it."""
     now = timezone.now()
     with transaction.atomic(using=sql.database().alias):
@@ -76,7 +70,7 @@ def end_silence(planned: Silence, act: Act) -> Silence | NotSilenced:
             pk=planned.pk, tenant=act.tenant, ended_at=None, until_at__gt=now
         )
         if not fresh.update(ended_at=now, ended_by=act.actor):
-            return NotSilenced("It is over already.")
+            return Refused("It is over already.")
         _record(planned, act, "end silence")
     return Silence.objects.get(pk=planned.pk)
 
@@ -103,8 +97,7 @@ def in_words(planned: Silence) -> str:
 
 
 def _record(planned: Silence, act: Act, name: str) -> None:
-    AuditEntry.objects.record(
-        act.tenant, actor=act.actor, user_id=act.user_id, act=name, about="silence",
-        about_id=str(planned.public_id), reason=act.reason, covers=in_words(planned),
+    record(
+        act, name, about="silence", about_id=str(planned.public_id), covers=in_words(planned),
         from_at=planned.from_at.isoformat(), until_at=planned.until_at.isoformat(),
     )  # fmt: skip

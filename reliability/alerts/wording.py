@@ -38,7 +38,7 @@ SAID: dict[Measure, tuple[str, str]] = {
         "A session has held a snapshot of the database for {age}",
         "No session holds an old snapshot of the database",
     ),
-    Measure.STATEMENT: ("{n} statement{s} absent or incomplete for {scope}", ""),
+    Measure.STATEMENT: ("{n} statement{s} absent, incomplete or out of reach for {scope}", ""),
     Measure.CONSERVATION: ("{n} accepted event{s} without a job in {scope}", ""),
 }
 """What is said of a value, and of none where that reads otherwise."""

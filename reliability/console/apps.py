@@ -16,4 +16,5 @@ class ConsoleConfig(AppConfig):
         register(access.every_view_declares_a_permission)
         register(checks.mail_leaves_the_machine, deploy=True)
         register(checks.links_have_a_host, deploy=True)
+        register(checks.a_dead_beat_is_noticed, deploy=True)
         register(checks.every_tenant_can_be_woken, Tags.database)

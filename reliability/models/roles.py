@@ -10,7 +10,7 @@ VIEW = (
 )  # fmt: skip
 OPERATE = (
     "requeue_deadletter", "discard_deadletter", "recover_discrepancy", "upload_statement",
-    "view_payload", "pause_work",
+    "view_payload", "pause_work", "add_silence", "send_test",
 )  # fmt: skip
 APPROVE = ("sign_report", "approve_redrive")
 ADMINISTER = (

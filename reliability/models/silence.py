@@ -16,6 +16,10 @@ class SilenceQuerySet(models.QuerySet["Silence"]):
     def active(self, now: datetime) -> SilenceQuerySet:
         return self.filter(ended_at=None, from_at__lte=now, until_at__gt=now)
 
+    def standing(self, now: datetime) -> SilenceQuerySet:
+        """Choose those in force and those to come."""
+        return self.filter(ended_at=None, until_at__gt=now)
+
     def over(self, now: datetime) -> SilenceQuerySet:
         return self.filter(Q(until_at__lte=now) | Q(ended_at__isnull=False))
 

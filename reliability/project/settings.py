@@ -26,6 +26,8 @@ RELIABILITY_KEY_RING = env.key_ring(os.environ.get("RELIABILITY_KEY_RING") or _m
 ALLOWED_HOSTS = env.words(os.environ, "ALLOWED_HOSTS", default="localhost,127.0.0.1,[::1]")
 CSRF_TRUSTED_ORIGINS = env.words(os.environ, "CSRF_TRUSTED_ORIGINS")
 RELIABILITY_BASE_URL = os.environ.get("RELIABILITY_BASE_URL", "").rstrip("/")
+RELIABILITY_HEARTBEAT_URL = os.environ.get("RELIABILITY_HEARTBEAT_URL", "")
+RELIABILITY_METRICS_TOKEN = os.environ.get("RELIABILITY_METRICS_TOKEN", "")
 if not (EMBEDDED or DEBUG):
     startup.refuse(
         startup.problems(
@@ -85,12 +87,14 @@ TEMPLATES = [
 _TIMEOUTS = (
     "-c statement_timeout=30s -c lock_timeout=5s -c idle_in_transaction_session_timeout=60s"
 )
+# The engine's small statements are planned once a connection: planning takes longer than they do.
+_PLANS = "-c plan_cache_mode=force_generic_plan"
 POOL = {"min_size": 2, "max_size": 20, "timeout": 5}
 IN_WEB = os.environ.get("RELIABILITY_PROCESS") == "web"
 _default: dict[str, Any] = env.database(
     _database_url or "postgresql://127.0.0.1:1/reliability"
 )
-_default["OPTIONS"] |= {"connect_timeout": 5, "options": _TIMEOUTS}
+_default["OPTIONS"] |= {"connect_timeout": 5, "options": f"{_TIMEOUTS} {_PLANS}"}
 _default |= {"CONN_MAX_AGE": 0 if IN_WEB else None, "CONN_HEALTH_CHECKS": not IN_WEB}
 if IN_WEB:
     _default["OPTIONS"]["pool"] = POOL

@@ -29,6 +29,7 @@ from reliability.models import (
     RedriveMember,
     Report,
     SavedView,
+    Silence,
     Source,
     Statement,
     Tenant,
@@ -263,6 +264,18 @@ def saved_view(of: Source, **more: Any) -> SavedView:
             "tenant": of.tenant, "page": "dead_letters", "name": "mine",
             "query": f"source={of.slug}", "owner": owner, "shared": True,
             "created_at": timezone.now(),
+        }
+        | more
+    )  # fmt: skip
+
+
+def silence(of: Source, **more: Any) -> Silence:
+    """Return a silence of a source, in force for an hour."""
+    now = timezone.now()
+    return Silence.objects.create(
+        **{
+            "tenant": of.tenant, "source": of, "from_at": now, "until_at": now + timedelta(hours=1),
+            "reason": f"{of.slug} is moved", "created_by": "ines", "created_at": now,
         }
         | more
     )  # fmt: skip

@@ -65,6 +65,7 @@ def test_the_list_shows_rules_and_living_alerts_of_one_tenant(
     listed = json.loads(alerts("--json", "--tenant", "acme"))
     assert len(listed["rules"]) == 8
     assert listed["rules"][0] == {
+        "id": str(AlertRule.objects.get(tenant=source.tenant, measure="open letters").public_id),
         "tenant": "acme",
         "rule": "Open dead letters",
         "source": "each",

@@ -54,6 +54,8 @@ WORDS = {
     "change_membership": "Change members",
     "delete_membership": "Remove members",
     "change_alertrule": "Change alert rules",
+    "add_silence": "Silence alerts, and end silences",
+    "send_test": "Send tests to where alerts go",
     "view_apitoken": "View the HTTP API’s tokens",
     "add_apitoken": "Make tokens",
     "delete_apitoken": "Revoke tokens",

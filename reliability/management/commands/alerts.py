@@ -1,55 +1,105 @@
-"""`manage.py alerts`: the rules and what is open; evaluate once; send a test mail."""
+"""`manage.py alerts`: rules, alerts and silences; evaluate once, test, silence, the morning mail."""
 
 from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from datetime import UTC, datetime, time
 from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.core.validators import validate_email
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
 from rich.console import Console
-from rich.table import Table
 
 from reliability.alerts.deliver import deliver, send_test
 from reliability.alerts.evaluate import evaluate
-from reliability.alerts.wording import level, one_line
-from reliability.models import Alert, AlertRule, Run
+from reliability.alerts.morning import morning, set_morning
+from reliability.alerts.silences import Window, end_silence, silence
+from reliability.management.alert_tables import living, rules, silence_row, silences, table
+from reliability.management.asking import actor, done, source_called, tenant_called
+from reliability.management.printing import say_facts, say_json
+from reliability.models import AlertRule, Run, Silence, Tenant
+from reliability.work.dead_letters import Act
+
+ACTS = ["list", "evaluate", "test", "silence", "silences", "end", "morning"]
 
 
 class Command(BaseCommand):
-    help = "List alert rules and open alerts; evaluate them once; send a test mail."
+    help = (
+        "List alert rules and open alerts; evaluate them once; send a test mail; plan, list or "
+        "end silences; print or set the morning mail."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
-        parser.add_argument(
-            "act", nargs="?", choices=["list", "evaluate", "test"], default="list"
-        )
+        parser.add_argument("act", nargs="?", choices=ACTS, default="list")
         parser.add_argument("--to", metavar="ADDRESS", help="where the test mail goes")
-        parser.add_argument("--tenant", metavar="SLUG", help="list this tenant only")
+        parser.add_argument("--tenant", metavar="SLUG", help="this tenant only")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
+        parser.add_argument("--from", metavar="TIME", help="ISO 8601; without a zone UTC")
+        parser.add_argument("--until", metavar="TIME", help="at most 30 days later")
+        parser.add_argument("--reason", default="", help="kept with the act")
+        parser.add_argument("--source", metavar="SLUG", help="silence this source only")
+        parser.add_argument("--kind", default="", help="silence letters of this kind only")
+        parser.add_argument("--rule", metavar="ID", help="silence this rule only")
+        parser.add_argument("--silence", metavar="ID", help="the one to end")
+        parser.add_argument(
+            "--at", metavar="HH:MM", help="when the morning mail comes, or never"
+        )
+        parser.add_argument("--zone", metavar="NAME", help="the mornings' zone")
 
     def handle(self, *_: Any, **options: Any) -> None:
+        as_json = options["json"]
         match options["act"]:
             case "evaluate":
-                self._say(_evaluate_once(), as_json=options["json"])
+                self._say(_evaluate_once(), as_json=as_json)
             case "test":
-                self._say(_test(options["to"]), as_json=options["json"])
+                self._say(_test(options["to"]), as_json=as_json)
+            case "silence":
+                self._facts(silence_row(_silence(options)), as_json=as_json)
+            case "end":
+                self._facts(silence_row(_end(options)), as_json=as_json)
+            case "silences":
+                self._tables({"silences": silences(options["tenant"])}, as_json=as_json)
+            case "morning":
+                self._morning(options)
             case _:
-                self._list(options["tenant"], as_json=options["json"])
+                tenant = options["tenant"]
+                found = {"rules": rules(tenant), "alerts": living(tenant)}
+                self._tables(found, as_json=as_json)
 
     def _say(self, facts: dict[str, Any], *, as_json: bool) -> None:
         words = ", ".join(f"{name} {value}" for name, value in facts.items() if value)
         self.stdout.write(json.dumps(facts) if as_json else words or "Nothing changed.")
 
-    def _list(self, tenant: str | None, *, as_json: bool) -> None:
-        found = {"rules": _rules(tenant), "alerts": _living(tenant)}
+    def _facts(self, facts: dict[str, Any], *, as_json: bool) -> None:
+        (say_json if as_json else say_facts)(self.stdout, facts)
+
+    def _tables(self, found: dict[str, list[dict[str, Any]]], *, as_json: bool) -> None:
         if as_json:
             self.stdout.write(json.dumps(found))
             return
         console = Console(file=self.stdout, markup=False, emoji=False)  # type: ignore[arg-type]  # OutputWrapper is a file
         for title, rows in found.items():
-            console.print(_table(title, rows))
+            console.print(table(title, rows))
+
+    def _morning(self, options: dict[str, Any]) -> None:
+        """Print the mail as it would go out now; with ``--at`` or ``--zone``, set when it comes."""
+        tenant = _tenant(options)
+        if options["at"] or options["zone"] is not None:
+            at = tenant.morning_at if not options["at"] else _time(options["at"])
+            zone = tenant.morning_zone if options["zone"] is None else options["zone"]
+            tenant = done(set_morning(_act(tenant, options), at_time=at, zone=zone))
+            facts = {"morning_mail": tenant.morning_at or "never", "zone": tenant.morning_zone}
+            self._facts(facts, as_json=options["json"])
+            return
+        told = morning(tenant, timezone.now())
+        if options["json"]:
+            say_json(self.stdout, asdict(told))
+        else:
+            self.stdout.write(f"Subject: {told.subject}\n\n{told.body}")
 
 
 def _evaluate_once() -> dict[str, Any]:
@@ -70,48 +120,63 @@ def _test(to: str | None) -> dict[str, Any]:
     return {"sent_to": to}
 
 
-def _rules(tenant: str | None) -> list[dict[str, Any]]:
-    rules = AlertRule.objects.select_related("tenant", "source").order_by("tenant_id", "pk")
-    return [
-        {
-            "tenant": rule.tenant.slug,
-            "rule": one_line(rule.name),
-            "source": rule.source.slug if rule.source else "each",
-            "opens": level(rule.measure, rule.high),
-            "closes": level(rule.measure, rule.low),
-            "hold_seconds": rule.hold_seconds,
-            "emails": rule.emails,
-            "enabled": rule.enabled,
-        }
-        for rule in (rules.filter(tenant__slug=tenant) if tenant else rules)
-    ]
+def _silence(options: dict[str, Any]) -> Silence:
+    tenant = _tenant(options)
+    window = Window(
+        from_at=_moment("from", options["from"]),
+        until_at=_moment("until", options["until"]),
+        source=source_called(options["source"], tenant) if options["source"] else None,
+        kind=options["kind"],
+        rule=_rule(options["rule"], tenant) if options["rule"] else None,
+    )
+    return done(silence(window, _act(tenant, options)))
 
 
-def _living(tenant: str | None) -> list[dict[str, Any]]:
-    alerts = Alert.objects.filter(status__in=[Alert.Status.PENDING, Alert.Status.OPEN])
-    alerts = alerts.select_related("tenant", "rule", "source").order_by("tenant_id", "since")
-    return [
-        {
-            "alert": str(alert.public_id),
-            "tenant": alert.tenant.slug,
-            "rule": one_line(alert.rule.name),
-            "source": alert.source.slug if alert.source else "",
-            "status": alert.status,
-            "value": level(alert.rule.measure, alert.value),
-            "since": alert.since.isoformat(timespec="seconds"),
-        }
-        for alert in (alerts.filter(tenant__slug=tenant) if tenant else alerts)
-    ]
+def _end(options: dict[str, Any]) -> Silence:
+    tenant = _tenant(options)
+    planned = _one(Silence.objects.filter(tenant=tenant), options["silence"], "silence")
+    return done(end_silence(planned, _act(tenant, options)))
 
 
-def _table(title: str, rows: list[dict[str, Any]]) -> Table:
-    table = Table(title=f"{title}: {len(rows)}", title_justify="left")
-    for name in rows[0] if rows else ():
-        table.add_column(name.replace("_", " "))
-    for row in rows:
-        table.add_row(*(_cell(value) for value in row.values()))
-    return table
+def _rule(public_id: str, tenant: Tenant) -> AlertRule:
+    found: AlertRule = _one(AlertRule.objects.filter(tenant=tenant), public_id, "rule")
+    return found
 
 
-def _cell(value: Any) -> str:
-    return ", ".join(value) if isinstance(value, list) else str(value)
+def _one(rows: Any, public_id: str | None, what: str) -> Any:
+    try:
+        found = rows.filter(public_id=public_id).first() if public_id else None
+    except ValidationError:
+        found = None
+    if found is None:
+        raise CommandError(f"The tenant has no {what} {public_id!r}; alerts list names them.")
+    return found
+
+
+def _tenant(options: dict[str, Any]) -> Tenant:
+    if not options["tenant"]:
+        raise CommandError("Say whose: --tenant SLUG.")
+    return tenant_called(options["tenant"])
+
+
+def _act(tenant: Tenant, options: dict[str, Any]) -> Act:
+    return Act(tenant, actor(), reason=options["reason"])
+
+
+def _moment(option: str, text: str | None) -> datetime:
+    try:
+        found = parse_datetime(text or "")
+    except ValueError:
+        found = None
+    if found is None:
+        raise CommandError(f"--{option} takes a time such as 2026-10-02T22:00+02:00.")
+    return found if found.tzinfo else found.replace(tzinfo=UTC)
+
+
+def _time(text: str) -> time | None:
+    if text == "never":
+        return None
+    try:
+        return time.fromisoformat(text)
+    except ValueError:
+        raise CommandError("--at takes a time of day such as 08:00, or never.") from None
