@@ -5,7 +5,7 @@ from typing import Any
 
 import django_filters
 from django.db.models import F, Q, QuerySet
-from django.forms import HiddenInput
+from django.forms import HiddenInput, TextInput
 
 from reliability.console.filters import NotUnderstood, StrictFilter, sources_of
 from reliability.console.redact import hide
@@ -24,6 +24,12 @@ AGES = {"1h": timedelta(hours=1), "24h": timedelta(hours=24), "7d": timedelta(da
 AGE_WORDS = [("1h", "over an hour"), ("24h", "over a day"), ("7d", "over a week")]
 
 BIGINT_MAX = 2**63 - 1
+TIME = "2026-11-30T08:00Z"
+
+
+def such_as(example: str) -> TextInput:
+    """Return a text field that shows what may be written into it."""
+    return TextInput(attrs={"placeholder": example})
 
 
 class Minor(django_filters.NumberFilter):
@@ -87,17 +93,20 @@ class DeadLetterFilter(StrictFilter):
         label="Currency", method="by_currency", min_length=3, max_length=3
     )
     died_since = django_filters.IsoDateTimeFilter(
-        field_name="buried_at", lookup_expr="gte", label="Died since"
+        field_name="buried_at", lookup_expr="gte", label="Died since", widget=such_as(TIME)
     )
     died_before = django_filters.IsoDateTimeFilter(
-        field_name="buried_at", lookup_expr="lt", label="Died before"
+        field_name="buried_at", lookup_expr="lt", label="Died before", widget=such_as(TIME)
     )
     cause = django_filters.CharFilter(
         field_name="fingerprint", label="Cause", max_length=255, widget=HiddenInput
     )
     # The last: it reads the payloads of what the others leave.
     payload = django_filters.CharFilter(
-        label="Payload, path=value", method="by_payload", max_length=255
+        label="Payload, path=value",
+        method="by_payload",
+        max_length=255,
+        widget=such_as("data.object.amount=4200"),
     )
 
     class Meta:
