@@ -133,3 +133,19 @@ def test_the_view_in_use_is_marked_and_offers_to_be_deleted(operator: Client) ->
 def test_views_of_another_tenant_are_not_shown(operator: Client) -> None:
     rows.saved_view(rows.source(rows.tenant("globex")), name="theirs")
     assert "theirs" not in operator.get("/dead-letters/").content.decode()
+
+
+LISTS = {
+    "audit": "actor=ida", "causes": "sort=count", "dead_letters": "kind=x", "deliveries": "kind=x",
+    "discrepancies": "reference=x", "jobs": "kind=x", "redrives": "by=ida", "refused": "reason=x",
+    "runs": "job=sweep", "statements": "day=2026-03-01",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("page", LISTS)
+def test_every_list_keeps_views_of_its_own(operator: Client, page: str) -> None:
+    query = LISTS[page]
+    data = {"page": page, "query": query, "name": "kept here"}
+    answer = operator.post("/saved-views/save/", data, follow=True)
+    assert answer.status_code == 200
+    assert f'href="?{query}" aria-current="page">kept here' in answer.content.decode()

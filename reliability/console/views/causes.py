@@ -9,7 +9,7 @@ from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 
-from reliability.console import risk
+from reliability.console import risk, saved_views
 from reliability.console.access import OperatorRequest, act, for_tenant, page
 from reliability.console.causes import SORTS, causes
 from reliability.console.choices import act_of
@@ -83,6 +83,7 @@ def index(request: OperatorRequest) -> HttpResponse:
         "causes": shown,
         "ever": bool(shown.rows) or for_tenant(request, DeadLetter.objects.all()).exists(),
         "money": risk.money_told(risk.at_risk(found)),
+        "saved": saved_views.shown(request),
     }
     return show(request, "causes/index.html", context)
 

@@ -16,9 +16,11 @@ from reliability.console.lists.letter_filter import DeadLetterFilter
 from reliability.console.lists.redrives import RedriveFilter
 from reliability.console.lists.runs import RunFilter
 from reliability.console.lists.statements import StatementFilter
+from reliability.console.views.causes import CauseFilter
 
 PAGES: dict[str, type[StrictFilter]] = {
     "audit": AuditFilter,
+    "causes": CauseFilter,
     "dead_letters": DeadLetterFilter,
     "deliveries": DeliveryFilter,
     "discrepancies": DiscrepancyFilter,
