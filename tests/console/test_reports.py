@@ -23,11 +23,15 @@ from reliability.models import (
     Artefact,
     AuditEntry,
     Discrepancy,
+    FolderFile,
     IgnoreRule,
     Job,
+    ProvisionalCheck,
+    Reading,
     Report,
     Source,
     Statement,
+    StatementFolder,
 )
 from tests.console import rows
 from tests.database import world
@@ -580,3 +584,48 @@ def test_days_of_a_month_ago_are_on_the_strip_and_older_ones_are_not(
     assert b"Wed 14 Oct:" in as_role(source, "viewer").get("/reports/").content
     clock.shift(timedelta(days=1))
     assert b"Wed 14 Oct:" not in as_role(source, "viewer", "late").get("/reports/").content
+
+
+# How statements come by themselves.
+
+
+def test_folders_readings_and_provisional_checks_are_told_to_their_tenant_only(
+    source: Source,
+) -> None:
+    now, viewer = MORNING_AFTER, as_role(source, "viewer")
+    folder = StatementFolder.objects.create(
+        tenant_id=source.tenant_id, source=source, url="file:///drop", pattern="{day}.csv",
+        created_at=now, created_by="mara", looked_at=now, failing_since=now, why="no such folder",
+    )  # fmt: skip
+    FolderFile.objects.create(
+        tenant_id=source.tenant_id, folder=folder, name="2026-10-14.csv", size_bytes=1,
+        modified="", since=now, taken_at=now, refused="2026-10-14.csv seems to be mt940",
+    )  # fmt: skip
+    Reading.objects.create(
+        tenant_id=source.tenant_id, artefact_id=1, name="big.csv", lines=12_000,
+        started_at=now, updated_at=now,
+    )  # fmt: skip
+    ProvisionalCheck.objects.create(
+        tenant_id=source.tenant_id, source=source, asked_at=now, from_at=now, accepted=7
+    )
+    told = text_of(viewer.get("/reports/"))
+    for words in (
+        "no such folder, since", "seems to be mt940", "big.csv: 12 000 lines so far",
+        "7 undelivered events fetched",
+    ):  # fmt: skip
+        assert words in told, words
+    for model in (StatementFolder, Reading, ProvisionalCheck):
+        model.objects.update(tenant=world.tenant("other"))
+    told = text_of(viewer.get("/reports/"))
+    assert "no such folder" not in told
+    assert "big.csv" not in told
+    assert "undelivered" not in told
+
+
+def test_a_reading_whose_process_died_is_not_told(source: Source) -> None:
+    died = MORNING_AFTER - timedelta(minutes=3)
+    Reading.objects.create(
+        tenant_id=source.tenant_id, artefact_id=1, name="big.csv", lines=12_000,
+        started_at=died, updated_at=died,
+    )  # fmt: skip
+    assert "big.csv" not in text_of(as_role(source, "viewer").get("/reports/"))

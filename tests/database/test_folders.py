@@ -20,6 +20,8 @@ from django.core.management import CommandError, call_command
 from django.utils import timezone
 
 from reliability import conf as conf_module
+from reliability.alerts.letters import Scope
+from reliability.alerts.measures import statements_to_chase
 from reliability.claim.door import forget
 from reliability.conf import Conf, conf
 from reliability.models import (
@@ -387,3 +389,16 @@ def test_an_import_tells_how_many_lines_are_read(monkeypatch: pytest.MonkeyPatch
     kept = statement.receive(source, name="day.csv", content=content, by="mara")
     statement.import_statement(kept, DAY, told=heard.append)
     assert heard == [2, 4]
+
+
+def test_a_folder_that_cannot_be_read_wakes_whoever_a_missing_statement_wakes(
+    root: Path,
+) -> None:
+    folder = a_folder(f"{root.as_uri()}/later")
+    scope = Scope(tenant=folder.source.tenant)
+    assert statements_to_chase(scope, timezone.now()) == {}
+    look_into(folder)
+    assert statements_to_chase(scope, timezone.now()) == {folder.source_id: 1}
+    (root / "later").mkdir()
+    look_into(folder)
+    assert statements_to_chase(scope, timezone.now()) == {}

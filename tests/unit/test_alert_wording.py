@@ -46,7 +46,7 @@ def test_a_time_is_said_in_the_zone_of_the_source_and_in_utc() -> None:
         ("oldest letter", 90_000, "A dead letter has been waiting for 1 d 1 h in s"),
         ("oldest letter", 0, "No dead letter is waiting in s"),
         ("sweep late", 420, "The last good sweep ended 7 min ago"),
-        ("statement", 2, "2 statements absent or incomplete for s"),
+        ("statement", 2, "2 statements absent, incomplete or out of reach for s"),
         ("conservation", 1, "1 accepted event without a job in s"),
     ],
 )

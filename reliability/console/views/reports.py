@@ -6,7 +6,7 @@ from django.db.models import F
 from django.http import HttpResponse, StreamingHttpResponse
 
 from reliability.conf import conf
-from reliability.console import compared, export, missing, strip
+from reliability.console import arrivals, compared, export, missing, strip
 from reliability.console.access import OperatorRequest, owned, page
 from reliability.console.figures import counted
 from reliability.console.filters import NotUnderstood
@@ -34,6 +34,8 @@ def index(request: OperatorRequest) -> HttpResponse:
         "needy": waits,
         "due": strip.due_next(request),
         "provisional": provisional(request),
+        "folders": arrivals.folders(request),
+        "readings": arrivals.readings(request),
         "say": _said(rows, waits),
         "upload_mib": conf().upload_bytes_max // 1024 // 1024,
         "yesterday": request.now.date() - local_day.ONE_DAY,
