@@ -32,6 +32,8 @@ from reliability.handlers import (
 )
 from reliability.policy import BACKGROUND, USER_FACING, Backoff, RunOnce
 
+__version__ = "0.1.0"
+
 if TYPE_CHECKING:
     from reliability.adoption import celery_task
     from reliability.claim.enqueue import enqueue, enqueue_many

@@ -30,6 +30,16 @@ def ring(queue: str) -> None:
     _bell.ring(queue)
 
 
+def answers() -> bool:
+    """Tell whether the broker can be reached now, within its connect timeout. Rings nothing."""
+    try:
+        with current_app.connection_for_write() as connection:
+            connection.default_channel.close()
+    except (OperationalError, OSError):
+        return False
+    return True
+
+
 @dataclass
 class _Bell:
     """Coalesces rings, and stops trying for a moment after the broker failed."""

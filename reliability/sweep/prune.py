@@ -32,7 +32,7 @@ def prune(trigger: str) -> Pruned:
     long as the source.
     """
     started_at = timezone.now()
-    runs = Run.objects.filter(ended_at__lt=started_at - RUNS_KEPT)
+    runs = Run.objects.filter(ended_at__lt=started_at - RUNS_KEPT).exclude(job="prove")
     bodies = Body.objects.filter(created_at__lt=started_at - conf().body_retention).filter(
         Q(key__job__state__in=SETTLED) | Q(key__absorbed=True)
     )

@@ -10,7 +10,8 @@ from reliability.console.tables import NUMERIC, WIDE, Lead, RowsTable
 from reliability.models import Run
 
 JOBS = [
-    (job, job) for job in ("sweep", "alerts", "reconcile", "collect", "undelivered", "prune")
+    (job, job)
+    for job in ("sweep", "alerts", "reconcile", "collect", "undelivered", "prune", "prove")
 ]
 
 

@@ -8,10 +8,13 @@ from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
+from django.utils import timezone
 
 from reliability.embedded.errors import AlreadyRunning, EmbeddedUnavailable
 from reliability.management import proving
 from reliability.management.printing import say_json
+from reliability.management.progress import say
+from reliability.management.recording import record_proof
 from reliability.management.trial import Terms, run_trial
 
 
@@ -42,6 +45,7 @@ class Command(BaseCommand):
             found = run_trial(Path(settings.DATA_DIR), terms)
             options["trial"].write_text(json.dumps(found, default=str))
             return
+        started_at = timezone.now()
         try:
             proof = proving.prove(terms, logs=options["logs"])
         except (AlreadyRunning, EmbeddedUnavailable, proving.TrialEnded) as err:
@@ -50,6 +54,7 @@ class Command(BaseCommand):
             say_json(self.stdout, proof.facts())
         else:
             self.stdout.write(proof.words())
+        say(record_proof(proof, started_at))
         sys.exit(0 if proof.ok else 1)
 
 
