@@ -388,7 +388,7 @@ def test_an_old_letter_on_its_way_through_a_redrive_wakes_nobody(
 # Measures that look at less than everything, or at the machinery.
 
 
-def seen(measure: str, of: Source, **scope: str) -> dict[int | None, int]:
+def seen(measure: str, of: Source, **scope: Any) -> dict[int | None, int]:
     return dict(MEASURES[measure](Scope(tenant=of.tenant, **scope), datetime.now(UTC)))
 
 
