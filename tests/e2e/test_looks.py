@@ -14,6 +14,7 @@ PAGES = {
     "jobs": "/jobs/",
     "deliveries": "/deliveries/",
     "alerts": "/alerts/",
+    "silences": "/alerts/silences/",
     "audit": "/audit/",
     "you": "/you/",
 }
