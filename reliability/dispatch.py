@@ -12,7 +12,7 @@ from kombu.exceptions import OperationalError
 logger = logging.getLogger(__name__)
 
 DRAIN = "reliability.drain"
-AGAIN_AFTER = 0.005
+AGAIN_FIRST, AGAIN_MAX = 0.005, 0.02
 BREAK_FIRST, BREAK_MAX = 0.5, 5.0
 
 
@@ -25,7 +25,7 @@ def ring(queue: str) -> None:
     """Tell a worker to look at ``queue`` now. Carries no job; a broker that is down is no error.
 
     Bells of one process are coalesced: the first rings at once, all that follow within 5 ms ring
-    once more together.
+    once more together. While they go on, the next ones wait 10 ms, then 20 ms.
     """
     _bell.ring(queue)
 
@@ -57,15 +57,21 @@ class _Bell:
                 return
             self.ringing[queue] = False
         self._send(queue)
-        timer = threading.Timer(AGAIN_AFTER, self._settle, [queue])
+        self._look_again(queue, AGAIN_FIRST)
+
+    def _look_again(self, queue: str, seconds: float) -> None:
+        timer = threading.Timer(seconds, self._settle, [queue, seconds])
         timer.daemon = True
         timer.start()
 
-    def _settle(self, queue: str) -> None:
+    def _settle(self, queue: str, waited: float) -> None:
         with self.lock:
             again = self.ringing.pop(queue, False)
+            if again:
+                self.ringing[queue] = False
         if again:
             self._send(queue)
+            self._look_again(queue, min(waited * 2, AGAIN_MAX))
 
     def _send(self, queue: str) -> None:
         if time.monotonic() < self.silent_until:

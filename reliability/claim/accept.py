@@ -3,8 +3,10 @@
 import json
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import islice
 from typing import Any, Literal
 
 from django.db import IntegrityError, OperationalError, transaction
@@ -14,7 +16,10 @@ from psycopg.types.json import Jsonb
 from reliability import dispatch, sql
 from reliability.errors import TryAgain
 from reliability.handlers import MappedOperation
-from reliability.models import Source
+from reliability.models import Operation, Receipt, Source
+
+FEW = 40
+"""Up to so many events the statement's plan for any values is the best; see ``sql``."""
 
 Outcome = Literal["unparseable", "unroutable", "suspect", "expired"]
 
@@ -71,8 +76,30 @@ class Fate:
 
 
 @dataclass(frozen=True)
-class _Fresh:
+class _Answer:
+    """A row of the claim. Without a verdict, a concurrent claim of its key won: ask again."""
+
     n: int
+    verdict: str | None
+    job_id: uuid.UUID | None
+    state: str | None
+    result: Any
+    claimant: str | None
+    done_at: datetime | None
+    delivery_id: int | None
+
+    @property
+    def is_new(self) -> bool:
+        return self.verdict == Receipt.Verdict.ACCEPTED
+
+
+@dataclass(frozen=True)
+class Asking:
+    """What one delivery, or one call of ``enqueue``, asks for: each key once."""
+
+    source: Source
+    asked: Sequence[Asked]
+    delivered: Delivered | None = None
 
 
 def claim(
@@ -85,46 +112,145 @@ def claim(
     than the lock timeout, or won a race that must be looked at again.
     """
     once = list({event.key: event for event in asked}.values())
+    return claim_all([Asking(source, once, delivered)])[0]
+
+
+def claim_all(askings: Sequence[Asking], *, first: str = "") -> list[list[Fate]]:
+    """Do ``claim`` for several at once: all or none. No key may stand in two of them.
+
+    ``first`` is a command to run in the same transaction, such as one that sets its time-outs.
+    """
+    rows = [
+        _Row(n, d, one.source, event)
+        for n, (d, one, event) in enumerate(
+            ((d, one, event) for d, one in enumerate(askings, 1) for event in one.asked), 1
+        )
+    ]
     try:
-        with transaction.atomic(using=sql.database().alias):
-            return _claim(source, once, delivered, timezone.now())
+        with _all_or_none(rows):
+            if first:
+                sql.command(first)
+            answers = _claim(rows, _deliveries(askings))
+            _ring(rows, answers)
+            fates = [_fate(row, answer) for row, answer in zip(rows, answers, strict=True)]
     except IntegrityError as error:
         if "operation_belongs_to_its_key" not in str(error):
             raise
         raise TryAgain("another delivery of this key came first; ask again") from error
     except OperationalError as error:
         raise TryAgain("the database cannot take this event right now; ask again") from error
+    given = iter(fates)
+    return [list(islice(given, len(one.asked))) for one in askings]
 
 
-def _claim(
-    source: Source, asked: Sequence[Asked], delivered: Delivered | None, now: datetime
-) -> list[Fate]:
-    scope: dict[str, Any] = {"tenant_id": source.tenant_id, "source_id": source.pk, "now": now}
-    events = [_as_row(n, event) for n, event in enumerate(asked, 1)]
-    bodies = [event.body for event in asked]
-    fresh = {
-        row.n
-        for row in sql.rows(
-            "claim_events", _Fresh, **scope, events=_jsonb(events), bodies=bodies
-        )
-    }
-    for queue in {asked[n - 1].bell for n in fresh if not asked[n - 1].buried}:
-        dispatch.ring_on_commit(queue, using=sql.database().alias)
-    return sql.rows(
-        "record_receipts",
-        Fate,
-        **scope,
-        events=_jsonb([row | {"fresh": row["n"] in fresh} for row in events]),
-        bodies=bodies,
-        delivery=_jsonb(asdict(delivered)) if delivered else None,
+@dataclass(frozen=True)
+class _Row:
+    """One event as the statement takes it: its number, and that of what asked for it."""
+
+    n: int
+    d: int
+    source: Source
+    event: Asked
+    delivery_id: int | None = None
+
+
+def _all_or_none(rows: Sequence[_Row]) -> AbstractContextManager[None]:
+    """Open a transaction, unless the one statement of one event is one by itself."""
+    if len(rows) == 1 and not sql.database().in_atomic_block:
+        return nullcontext()
+    return transaction.atomic(using=sql.database().alias)
+
+
+def _claim(rows: Sequence[_Row], deliveries: Sequence[Mapping[str, Any]]) -> list[_Answer]:
+    """Answer for each event, in their order; what a concurrent claim won is asked once more."""
+    answers = _ask(rows, deliveries)
+    lost = [n for n, answer in enumerate(answers) if answer.verdict is None]
+    if not lost:
+        return answers
+    again = _ask(
+        [
+            replace(rows[n], n=m, delivery_id=answers[n].delivery_id)
+            for m, n in enumerate(lost, 1)
+        ],
+        (),
+    )
+    if any(answer.verdict is None for answer in again):
+        raise TryAgain("another claim of this key came and went; ask again")
+    for n, answer in zip(lost, again, strict=True):
+        answers[n] = replace(answer, n=rows[n].n)
+    return answers
+
+
+def _ask(rows: Sequence[_Row], deliveries: Sequence[Mapping[str, Any]]) -> list[_Answer]:
+    run = sql.rows if len(rows) <= FEW else sql.rows_planned_anew
+    return run(
+        "claim_events",
+        _Answer,
+        now=timezone.now(),
+        events=_jsonb([_as_row(row) for row in rows]),
+        bodies=[row.event.body for row in rows],
+        deliveries=_jsonb(deliveries),
     )
 
 
-def _as_row(n: int, event: Asked) -> dict[str, Any]:
+def _deliveries(askings: Sequence[Asking]) -> list[dict[str, Any]]:
+    return [
+        vars(one.delivered)
+        | {"d": d, "tenant_id": one.source.tenant_id, "source_id": one.source.pk}
+        for d, one in enumerate(askings, 1)
+        if one.delivered
+    ]
+
+
+def _ring(rows: Sequence[_Row], answers: Sequence[_Answer]) -> None:
+    new = {
+        row.event.bell
+        for row, answer in zip(rows, answers, strict=True)
+        if answer.is_new and not row.event.buried
+    }
+    for queue in new:
+        dispatch.ring_on_commit(queue, using=sql.database().alias)
+
+
+def _fate(row: _Row, answer: _Answer) -> Fate:
+    fate = Fate(
+        answer.n,
+        str(answer.verdict),
+        answer.job_id,
+        answer.state,
+        answer.result,
+        answer.claimant,
+        answer.done_at,
+    )
+    if fate.verdict == Receipt.Verdict.ABSORBED and fate.claimant is None:
+        return replace(fate, claimant=_claimant(row))
+    return fate
+
+
+def _claimant(row: _Row) -> str | None:
+    """Name who claimed the operation at the same time: the claim itself could not see it."""
+    doing = row.event.operation
+    if doing is None:
+        return None
+    held = Operation.objects.filter(
+        tenant_id=row.source.tenant_id,
+        source=row.source,
+        operation_class=doing.operation_class,
+        reference=doing.reference,
+    )
+    return held.values_list("key__key", flat=True).first()
+
+
+def _as_row(row: _Row) -> dict[str, Any]:
+    event = row.event
     doing = event.operation
     outcome, reason = event.buried or (None, None)
     return {
-        "n": n,
+        "n": row.n,
+        "d": row.d,
+        "delivery_id": row.delivery_id,
+        "tenant_id": row.source.tenant_id,
+        "source_id": row.source.pk,
         "key": event.key,
         "kind": event.kind,
         "queue": event.queue,

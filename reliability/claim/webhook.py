@@ -15,12 +15,13 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 
 from reliability.claim import refusals
-from reliability.claim.accept import Asked, Delivered, Fate, claim
+from reliability.claim.accept import Asked, Delivered, Fate
 from reliability.claim.certificates import trust
 from reliability.claim.door import Door, door
 from reliability.claim.raw import Unread, read_body
 from reliability.claim.route import route
 from reliability.claim.signatures import Refused, Verified, identities, verify
+from reliability.claim.together import claim_together
 from reliability.errors import NotWorked, TryAgain
 from reliability.models import Receipt, Source
 
@@ -125,7 +126,7 @@ def _taker(source: Source) -> Take:
 
 
 def _claim_only(source: Source, asked: Sequence[Asked], delivered: Delivered) -> list[Fate]:
-    return claim(source, asked, delivered=delivered)
+    return claim_together(source, asked, delivered=delivered)
 
 
 def _acknowledge(entry: Door, fates: list[Fate]) -> HttpResponse:

@@ -42,7 +42,7 @@ def previous(report: Report) -> Report | None:
 
 def changes(old: Report, new: Report) -> list[Change]:
     """Return what changed, operation by operation; at most ``conf().selection_max`` verdicts."""
-    said = sql.rows(
+    said = sql.rows_planned_anew(
         "version_changes", Said, old_id=old.pk, new_id=new.pk, limit=conf().selection_max
     )
     found: dict[tuple[str, str], Change] = {}

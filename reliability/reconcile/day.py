@@ -208,7 +208,7 @@ def _compared(frame: _Frame, report_id: int, completeness: str) -> list[Bucket]:
     if frame.statement is None:
         return []
     sql.command(BIG_STATEMENT)
-    return sql.rows(
+    return sql.rows_planned_anew(
         "compare_day",
         Bucket,
         report_id=report_id,

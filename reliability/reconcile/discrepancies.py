@@ -80,7 +80,7 @@ class Refusal:
 def carry(report: Report, *, withheld: bool) -> None:
     """Open and carry what the report found, close what it contradicts; in its transaction."""
     now, families = timezone.now(), Jsonb(FAMILIES)
-    carried = sql.rows(
+    carried = sql.rows_planned_anew(
         "carry_discrepancies",
         _Carried,
         report_id=report.pk,
@@ -89,7 +89,7 @@ def carry(report: Report, *, withheld: bool) -> None:
         alone_max=conf().recover_alone_max,
         now=now,
     )
-    closed = sql.rows(
+    closed = sql.rows_planned_anew(
         "close_discrepancies",
         _Closed,
         report_id=report.pk,
@@ -101,7 +101,7 @@ def carry(report: Report, *, withheld: bool) -> None:
     Discrepancy.objects.filter(pk__in=reopened).update(**NOT_CLOSED)
     _record(report, "reopen", reopened)
     _record(report, "close", [one.id for one in closed])
-    ruled = sql.rows("apply_ignore_rules", _Closed, report_id=report.pk, now=now)
+    ruled = sql.rows_planned_anew("apply_ignore_rules", _Closed, report_id=report.pk, now=now)
     _record(report, "ignore by rule", [one.id for one in ruled])
 
 
@@ -133,8 +133,8 @@ def settle() -> Settled:
     """
     limit = conf().sweep_batch_max
     with transaction.atomic(using=sql.database().alias):
-        closed = sql.rows("settle_discrepancies", _Closed, now=timezone.now(), limit=limit)
-        failed = sql.rows("reopen_failed_recoveries", _Closed, limit=limit)
+        closed = sql.rows_planned_anew("settle_discrepancies", _Closed, now=timezone.now(), limit=limit)
+        failed = sql.rows_planned_anew("reopen_failed_recoveries", _Closed, limit=limit)
     return Settled(len(closed), len(failed))
 
 

@@ -63,7 +63,7 @@ class LineWriter:
         self._flush()
         if self.tally.lines >= ANALYSE_FROM_LINES:
             sql.command("ANALYZE reliability_statementline")
-        sql.rows("number_repeats", _Repeat, statement_id=self._statement.pk)
+        sql.rows_planned_anew("number_repeats", _Repeat, statement_id=self._statement.pk)
         return self._statement
 
     def _quarantine(self, row: Quarantined) -> None:

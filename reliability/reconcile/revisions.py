@@ -31,6 +31,6 @@ def revision_before(statement: Statement) -> Statement | None:
 
 def revised(old: Statement, new: Statement) -> list[Changed]:
     """Return the lines that differ, in file order; at most ``conf().selection_max``."""
-    return sql.rows(
+    return sql.rows_planned_anew(
         "revision_changes", Changed, old_id=old.pk, new_id=new.pk, limit=conf().selection_max
     )

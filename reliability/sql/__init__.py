@@ -46,6 +46,16 @@ def rows(name: str, into: type[Row], /, **params: Any) -> list[Row]:
         return cursor.fetchall()
 
 
+def rows_planned_anew(name: str, into: type[Row], /, **params: Any) -> list[Row]:
+    """Run the named statement as ``rows`` does, planned for the very values it is given.
+
+    For statements over many rows. Where the connection's own ``plan_cache_mode`` is set to save
+    the planning of small ones, it is set aside until the current transaction ends.
+    """
+    command("SET LOCAL plan_cache_mode = force_custom_plan")
+    return rows(name, into, **params)
+
+
 def command(text: str) -> None:
     """Send commands that take no parameters and return nothing, in one round trip."""
     wrapper = database()

@@ -77,7 +77,7 @@ def _windows(tenant: Tenant, subject: str) -> Iterator[list[int]]:
     first, last = ends["first"] or 1, ends["last"] or 0
     needles = [subject.encode(), json.dumps(subject)[1:-1].encode()]
     for start in range(first, last + 1, WINDOW):
-        found = sql.rows(
+        found = sql.rows_planned_anew(
             "find_subject", _Key, tenant_id=tenant.pk, first=start, last=start + WINDOW - 1,
             needles=needles,
         )  # fmt: skip

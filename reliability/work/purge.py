@@ -12,4 +12,4 @@ def purge_done(before: datetime, *, limit: int) -> int:
     Payload, headers, result, attempts, closed letters and the job go. The key stays under the same
     constraint, so a repeat is still a duplicate and is told when it was done.
     """
-    return len(sql.rows("purge_done", JobId, before=before, limit=limit))
+    return len(sql.rows_planned_anew("purge_done", JobId, before=before, limit=limit))

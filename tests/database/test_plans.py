@@ -26,7 +26,7 @@ PLANS: dict[str, set[str]] = {
     "bury_job": JOB,
     "bury_unconfirmed": JOB | {"jobs_to_confirm", "jobs_held"},
     "carry_discrepancies": {"verdicts_of_a_report"},
-    "claim_events": {"one_claim_per_key"},
+    "claim_events": CLAIMED,
     "claim_job_alone": {"jobs_to_start_alone"},
     "claim_job_inline": {"reliability_job_public_id_key"},
     "claim_jobs": {"jobs_to_start"},
@@ -45,7 +45,6 @@ PLANS: dict[str, set[str]] = {
     "mark_intent": JOB,
     "number_repeats": {"one_line_per_identity", "lines_to_compare"},
     "purge_done": {"attempts_by_age"},
-    "record_receipts": CLAIMED,
     "reopen_failed_recoveries": OPERATION,
     "rescue_job": JOB,
     "revision_changes": {"lines_to_compare", "one_line_per_identity"},
@@ -66,7 +65,7 @@ ELSEWHERE = {
 
 def samples(report: Report) -> dict[str, Any]:
     """Return a value for every parameter that any statement takes, of the type it takes."""
-    event = {"n": 1, "key": "evt_new", "kind": "stripe.charge.succeeded", "queue": "outside",
+    event = {"n": 1, "tenant_id": report.tenant_id, "source_id": report.source_id, "key": "evt_new", "kind": "stripe.charge.succeeded", "queue": "outside",
              "operation_class": "charge", "reference": "ch_new"}  # fmt: skip
     charges = {
         "operation_class": "charge",
@@ -76,7 +75,7 @@ def samples(report: Report) -> dict[str, Any]:
     }
     return {
         "after": DAY, "alone_max": 10_000, "as_of": NOW, "before": NOW - 29 * DAY, "attempt": "failed", "bodies": [b"{}"],
-        "carried": NOW - DAY, "count": 1, "day": report.day, "deadline": DAY, "delivery": None, "ends": NOW,
+        "carried": NOW - DAY, "count": 1, "day": report.day, "deadline": DAY, "deliveries": Jsonb([]), "ends": NOW,
         "error_type": "", "events": Jsonb([event]), "expired_only": False,
         "families": Jsonb({"missing": "missing"}), "fingerprint": "", "first": 1, "hour": NOW, "id": 1,
         "ids": [1, 2, 3], "key": "k", "last": 10, "last_at": NOW, "needles": [b"x"], "last_peer": None, "last_sha256": b"",

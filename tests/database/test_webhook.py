@@ -237,7 +237,7 @@ def test_a_paused_source_takes_in_and_holds() -> None:
 
 def test_a_database_that_cannot_take_it_is_503_with_a_time_to_come_back() -> None:
     source = world.source()
-    with mock.patch.object(webhook, "claim", side_effect=OperationalError("down")):
+    with mock.patch.object(webhook, "claim_together", side_effect=OperationalError("down")):
         answer = deliver(source, charge())
     assert answer.status_code == 503
     assert answer["Retry-After"] == "5"

@@ -145,7 +145,7 @@ def _paced_at(redrive: Redrive, letters: int, now: datetime) -> datetime:
 
 
 def _settle(redrive: Redrive, now: datetime) -> int:
-    rows = sql.rows(
+    rows = sql.rows_planned_anew(
         "settle_members",
         _Settled,
         redrive_id=redrive.pk,
@@ -157,7 +157,7 @@ def _settle(redrive: Redrive, now: datetime) -> int:
 
 def _requeue(redrive: Redrive, letters: int, now: datetime) -> int:
     reason = f"{redrive}: {redrive.reason}"
-    rows = sql.rows(
+    rows = sql.rows_planned_anew(
         "requeue_members", _Requeued, redrive_id=redrive.pk, limit=letters, now=now,
         asking=_asking(), asked_since=now - conf().redrive_verified_for,
         actor=redrive.actor, reason=reason, lane=Job.LANE_REDRIVE,

@@ -19,7 +19,7 @@ def record(redrive: Redrive, act: Act, name: str, **facts: Any) -> None:
 
     In the caller's transaction, so that the act and its entry commit together.
     """
-    [rest] = sql.rows("digest_members", _Digest, redrive_id=redrive.pk)
+    [rest] = sql.rows_planned_anew("digest_members", _Digest, redrive_id=redrive.pk)
     AuditEntry.objects.record(
         act.tenant, actor=act.actor, user_id=act.user_id, act=name, about="redrive",
         about_id=str(redrive.public_id), reason=act.reason, number=redrive.pk,

@@ -181,7 +181,7 @@ def close_applied(redrive: Redrive, act: Act) -> int:
     if not act.reason.strip():
         raise RedriveRefused("Say why they are closed: it is kept with every letter.")
     with transaction.atomic(using=sql.database().alias):
-        resolved = sql.rows(
+        resolved = sql.rows_planned_anew(
             "resolve_members", _Resolved, redrive_id=redrive.pk, now=timezone.now(),
             actor=act.actor, reason=act.reason,
         )  # fmt: skip

@@ -1,0 +1,191 @@
+"""Deliveries that arrive at the same moment: one statement, and still each to its own fate."""
+
+import threading
+from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from django.db import connection, transaction
+from django.utils import timezone
+
+from reliability import sql
+from reliability.claim import together
+from reliability.claim.accept import Asked, Asking, Delivered, Fate, claim_all
+from reliability.claim.together import claim_together
+from reliability.errors import TryAgain
+from reliability.models import Delivery, Job, Receipt, Source
+from tests.database import world
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WAITERS = 5
+
+
+def delivered() -> Delivered:
+    return Delivered(
+        peer="127.0.0.1", size_bytes=2, sha256="00" * 32, answer=200, scheme="stripe",
+        secret_id=None, verifier_version=1, signed_at=timezone.now(),
+    )  # fmt: skip
+
+
+@pytest.fixture
+def statements(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """Collect how many events each claim statement took."""
+    taken: list[int] = []
+    run = sql.rows
+
+    def counting(name: str, into: type[Any], /, **params: Any) -> list[Any]:
+        taken.append(len(params.get("bodies", ())))
+        return run(name, into, **params)
+
+    monkeypatch.setattr(sql, "rows", counting)
+    return taken
+
+
+@pytest.fixture
+def threads() -> Iterator[Callable[..., "Future[list[Fate]]"]]:
+    with ThreadPoolExecutor(WAITERS + 1) as pool:
+
+        def deliver(source: Source, *asked: Asked) -> "Future[list[Fate]]":
+            def run() -> list[Fate]:
+                try:
+                    return claim_together(source, asked, delivered=delivered())
+                finally:
+                    connection.close()
+
+            return pool.submit(run)
+
+        yield deliver
+
+
+@contextmanager
+def held(source: Source, key: str) -> Iterator[None]:
+    """Claim a key and do not commit before the block ends."""
+    claimed, done = threading.Event(), threading.Event()
+
+    def hold() -> None:
+        with transaction.atomic():
+            world.take_in(source, world.asked(key))
+            claimed.set()
+            done.wait(20)
+        connection.close()
+
+    holder = threading.Thread(target=hold)
+    holder.start()
+    assert claimed.wait(10)
+    try:
+        yield
+    finally:
+        done.set()
+        holder.join()
+
+
+def until(true: Callable[[], bool]) -> None:
+    pause = threading.Event()
+    for _ in range(2_000):
+        if true():
+            return
+        pause.wait(0.005)
+    raise AssertionError("it never came to that")
+
+
+def waiting(count: int) -> None:
+    """Return once so many deliveries wait for the one that leads."""
+    until(lambda: len(together._queue._waiting) == count)
+
+
+def stuck() -> None:
+    """Return once a session waits for another's lock."""
+
+    def found() -> bool:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted")
+            return bool(cursor.fetchone()[0])
+
+    until(found)
+
+
+def test_those_who_came_while_one_was_claimed_are_claimed_in_one_statement(
+    threads: Callable[..., "Future[list[Fate]]"],
+    statements: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(together, "PATIENCE_SECONDS", 20)
+    source = world.source()
+    with held(source, "evt_held"):
+        first = threads(source, world.asked("evt_held"))
+        stuck()
+        others = [threads(source, world.asked(f"evt_{n}")) for n in range(WAITERS)]
+        waiting(WAITERS)
+        statements.clear()
+    assert [fate.verdict for fate in first.result(20)] == ["duplicate"]
+    assert [one.result(20)[0].verdict for one in others] == ["accepted"] * WAITERS
+    # The first asks again for the key it lost; then the heir takes all the others.
+    assert statements == [1, WAITERS]
+    assert (Job.objects.count(), Delivery.objects.count()) == (6, 6)
+    assert set(Receipt.objects.exclude(delivery=None).values_list("verdict", flat=True)) == {
+        "accepted",
+        "duplicate",
+    }
+
+
+def test_a_claim_that_is_stuck_holds_up_the_others_only_for_their_patience(
+    threads: Callable[..., "Future[list[Fate]]"],
+) -> None:
+    source = world.source()
+    with held(source, "evt_held"):
+        first = threads(source, world.asked("evt_held"))
+        stuck()
+        other = threads(source, world.asked("evt_other"))
+        assert [fate.verdict for fate in other.result(10)] == ["accepted"]
+        assert not first.done()
+    assert [fate.verdict for fate in first.result(20)] == ["duplicate"]
+
+
+def test_where_one_cannot_be_claimed_the_others_are_and_it_finds_its_own_reason(
+    threads: Callable[..., "Future[list[Fate]]"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "PATIENCE_SECONDS", 20)
+    source = world.source()
+    with held(source, "evt_long"):
+        with held(source, "evt_short"):
+            first = threads(source, world.asked("evt_short"))
+            stuck()
+            others = [threads(source, world.asked(f"evt_{n}")) for n in range(WAITERS - 1)]
+            barred = threads(source, world.asked("evt_long"))
+            waiting(WAITERS)
+        assert [fate.verdict for fate in first.result(20)] == ["duplicate"]
+        assert [one.result(20)[0].verdict for one in others] == ["accepted"] * (WAITERS - 1)
+        with pytest.raises(TryAgain):
+            barred.result(20)
+
+
+def test_two_deliveries_of_one_key_do_not_go_in_one_statement(
+    threads: Callable[..., "Future[list[Fate]]"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "PATIENCE_SECONDS", 20)
+    source = world.source()
+    with held(source, "evt_held"):
+        first = threads(source, world.asked("evt_held"))
+        stuck()
+        twins = [threads(source, world.asked("evt_twin")) for _ in range(2)]
+        waiting(2)
+    first.result(20)
+    assert sorted(one.result(20)[0].verdict for one in twins) == ["accepted", "duplicate"]
+
+
+def test_deliveries_to_two_tenants_keep_to_their_own(
+    statements: list[int],
+) -> None:
+    ours, theirs = world.source(), world.source(of="other")
+    fates = claim_all(
+        [Asking(source, [world.asked("evt_1")], delivered()) for source in (ours, theirs)]
+    )
+    assert [fate.verdict for its in fates for fate in its] == ["accepted", "accepted"]
+    assert statements == [2]
+    found = Receipt.objects.values_list("key__source", "delivery__source", "tenant")
+    assert sorted(found) == sorted(
+        (source.pk, source.pk, source.tenant_id) for source in (ours, theirs)
+    )
