@@ -3,7 +3,7 @@
 from django.http import HttpResponse
 
 from reliability.console.access import OperatorRequest, page
-from reliability.console.health import BAD, WARN, Check, checks, promise
+from reliability.console.health import BAD, WARN, Check, checks
 from reliability.console.pages import show
 
 
@@ -11,7 +11,7 @@ from reliability.console.pages import show
 def index(request: OperatorRequest) -> HttpResponse:
     """Show each check; ``/healthz`` is the short form for machines."""
     found = list(checks(request))
-    context = {"checks": found, "say": _said(found), "promise": promise()}
+    context = {"checks": found, "say": _said(found)}
     return show(request, "health/index.html", context)
 
 
