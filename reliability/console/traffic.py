@@ -24,13 +24,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Traffic:
-    """One source's last 24 hours; ``last_at`` is its newest delivery, however long ago."""
+    """One source's last 24 hours; ``last_at`` is its newest delivery's, however long ago."""
 
     source: Source
     accepted: Figure
     duplicates: Figure
     refused: Figure
     last_at: datetime | None
+    all_href: str
 
 
 def traffic(source: Source, now: datetime) -> Traffic:
@@ -43,6 +44,7 @@ def traffic(source: Source, now: datetime) -> Traffic:
         duplicates=_receipts(source, Verdict.DUPLICATE, since),
         refused=_refusals(source, since),
         last_at=newest.values_list("received_at", flat=True).first(),
+        all_href=f"{reverse('console:deliveries')}?{urlencode({'source': source.slug})}",
     )
 
 

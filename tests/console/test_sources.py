@@ -86,6 +86,7 @@ def test_every_number_of_the_list_leads_to_as_many_rows(
     rows.receipt(rows.key(rows.source(acme, "other")), "duplicate")
     page = _page(admin, "/sources/")
     row = page.partition("stripe-live</a>")[2].partition("</tr>")[0]
+    assert '<a href="/deliveries/?source=stripe-live"><time' in row
     numbers = re.findall(r'<a href="([^"]+)">(\d+)</a>', row)
     assert [number for _, number in numbers] == ["1", "2", "7"]
     assert "1 receipt matches" in _page(admin, numbers[0][0])

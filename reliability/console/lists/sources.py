@@ -66,7 +66,8 @@ class SourceTable(RowsTable):
         return _link(value)
 
     def render_last_at(self, record: Traffic) -> SafeString:
-        return self.time(record.last_at, record.source.zone)
+        last = self.time(record.last_at, record.source.zone)
+        return format_html('<a href="{}">{}</a>', record.all_href, last)
 
 
 def _link(figure: Figure) -> SafeString:
