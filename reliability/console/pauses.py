@@ -1,4 +1,4 @@
-"""What a person paused in this tenant: kinds and destinations."""
+"""What a person paused in this tenant: kinds, sources and destinations."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 
 from reliability.console.access import OperatorRequest, for_tenant
-from reliability.models import Destination, KindPause
+from reliability.models import Destination, KindPause, Source
 
 PAUSES_MAX = 50
 
@@ -20,8 +20,9 @@ class Paused:
     name: str
     href: str
     since: datetime
-    by: str
-    reason: str
+    by: str = ""
+    reason: str = ""
+    """Empty for a source, whose audit trail tells who and why."""
 
 
 def paused_now(request: OperatorRequest) -> list[Paused]:
@@ -29,6 +30,8 @@ def paused_now(request: OperatorRequest) -> list[Paused]:
     kinds = for_tenant(request, KindPause.objects.order_by("paused_at"))[:PAUSES_MAX]
     paused = Destination.objects.filter(paused_at__isnull=False).order_by("paused_at")
     destinations = for_tenant(request, paused)[:PAUSES_MAX]
+    stopped = Source.objects.filter(paused_at__isnull=False).order_by("paused_at")
+    sources = for_tenant(request, stopped)[:PAUSES_MAX]
     found = [
         Paused(what="kind", name=one.kind, since=one.paused_at, by=one.paused_by,
                reason=one.reason,
@@ -39,6 +42,11 @@ def paused_now(request: OperatorRequest) -> list[Paused]:
                reason=one.pause_reason,
                href=reverse("console:destination", args=[one.public_id]))
         for one in destinations
+        if one.paused_at
+    ] + [
+        Paused(what="source", name=one.slug, since=one.paused_at,
+               href=reverse("console:source", args=[one.public_id]))
+        for one in sources
         if one.paused_at
     ]  # fmt: skip
     return sorted(found, key=lambda one: one.since)

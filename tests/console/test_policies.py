@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.test import Client
+from django.utils import timezone
 
 from reliability import handlers
 from reliability.handlers import DedupeWindow, Event, LocalTransaction, ProviderHeader
@@ -272,3 +273,11 @@ def test_the_overview_says_what_is_paused(operator: Client) -> None:
     _pause(operator)
     assert "five.retries" in _plain(operator, "/")
     assert "Paused by a person" in _plain(operator, "/")
+
+
+def test_the_overview_names_a_paused_source_too(viewer: Client, acme: Tenant) -> None:
+    stopped = rows.source(acme, "adyen-eu", paused_at=timezone.now())
+    page = viewer.get("/").content.decode()
+    assert (
+        f'source <a href="/sources/{stopped.public_id}/"><strong>adyen-eu</strong></a>' in page
+    )
