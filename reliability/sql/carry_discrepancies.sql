@@ -30,10 +30,11 @@ WITH found AS (
       AND verdict.reference IS NOT NULL AND verdict.currency IS NOT NULL
     ORDER BY verdict.operation_class, verdict.reference, family, verdict.id
 ),
-before AS (
-    SELECT known.id, known.status IN ('recovered', 'resolved', 'ignored') AS closed
+before AS MATERIALIZED (
+    SELECT known.id
     FROM found JOIN reliability_discrepancy known
       USING (source_id, operation_class, reference, family)
+    WHERE known.status IN ('recovered', 'resolved', 'ignored')
 ),
 carried AS (
     INSERT INTO reliability_discrepancy AS known
@@ -72,5 +73,6 @@ carried AS (
         version = known.version + 1
     RETURNING known.id, known.status
 )
-SELECT carried.id, coalesce(before.closed, false) AND status = 'open' AS reopened
-FROM carried LEFT JOIN before USING (id)
+-- IN, not a join: it is hashed, and looked up once before more than one row is written.
+SELECT id, status = 'open' AND id IN (SELECT id FROM before) AS reopened
+FROM carried
