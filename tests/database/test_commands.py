@@ -162,6 +162,24 @@ def test_a_rotated_secret_leaves_the_old_one_valid_for_a_day(acme: Tenant) -> No
     assert AuditEntry.objects.filter(act="rotate secret", about_id="github").count() == 1
 
 
+def test_a_source_is_paused_and_resumed_and_a_member_removed(acme: Tenant) -> None:
+    here = ("stripe-live", "--tenant", "acme")
+    run("source", "add", *here, "--preset", "stripe")
+    assert run_json("source", "pause", *here, "--reason", "their fault")["paused"] is True
+    assert run_json("source", "list")[0]["paused"] == "yes"
+    assert run_json("source", "resume", *here) == {
+        "source": "stripe-live", "tenant": "acme", "paused": False, "jobs_freed": 0,
+    }  # fmt: skip
+    for name in ("nora", "ada"):
+        run("member", "add", name, "--tenant", "acme", "--role", "admin")
+    assert run_json("member", "remove", "nora", "--tenant", "acme")["was"] == "admin"
+    with pytest.raises(CommandError, match="last admin"):
+        run("member", "remove", "ada", "--tenant", "acme")
+    acts = AuditEntry.objects.order_by("number").values_list("act", "reason")
+    assert ("pause source", "their fault") in acts
+    assert Membership.objects.get().user.get_username() == "ada"
+
+
 def test_a_new_member_gets_an_account_whose_password_is_printed_once(acme: Tenant) -> None:
     said = run_json("member", "add", "nora", "--tenant", "acme", "--role", "operator")
     assert get_user_model().objects.get().check_password(said["password"])

@@ -39,7 +39,7 @@ def test_a_module_that_cannot_be_imported_is_named_in_one_line(tmp_path: Path) -
 def test_a_named_modules_kinds_are_registered_and_checked(tmp_path: Path) -> None:
     (tmp_path / "noise.py").write_text(BAD)
     shown = manage(tmp_path, "noise", "shell", "--no-imports", "-c", SHOW)
-    assert shown.stdout == "['forward', 'noise.made']\n"
+    assert shown.stdout == "['forward', 'noise.made', 'reliability.test']\n"
     checked = manage(tmp_path, "noise", "check")
     assert checked.returncode == 1
     assert "reliability.E010" in checked.stderr

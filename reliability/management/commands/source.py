@@ -1,4 +1,4 @@
-"""`manage.py source`: add a source, list the sources, rotate a source's signing secret."""
+"""`manage.py source`: add or list sources, rotate a signing secret, pause and resume."""
 
 from typing import Any
 
@@ -12,22 +12,30 @@ from reliability.management.printing import say_facts, say_json, say_table
 from reliability.models import Source, Tenant
 from reliability.reconcile.formats import FORMATS
 from reliability.work.dead_letters import Act
+from reliability.work.holds import pause_source, resume_source
 
 ONCE = "Shown this once; only its last four characters can be seen again."
 NO_BASE = "Put your host before it, or set RELIABILITY_BASE_URL."
 
 
 class Command(BaseCommand):
-    help = "Add a source (prints its URL and secret once), list sources, rotate a secret."
+    help = (
+        "Add a source (prints its URL and secret once), list sources, rotate a secret, pause."
+    )
 
     def add_arguments(self, parser: CommandParser) -> None:
         acts = parser.add_subparsers(dest="act", required=True)
         add = acts.add_parser("add", help="add a source")
         _describe_add(add)
         rotate = acts.add_parser("rotate", help="give it a new secret; the old one works 24 h")
-        for one in (add, rotate):
+        pause = acts.add_parser("pause", help="take its events in, and hold them")
+        resume = acts.add_parser("resume", help="end its pause")
+        for one in (pause, resume):
+            one.add_argument("--reason", default="", help="kept with its audit entry")
+        for one in (add, rotate, pause, resume):
             one.add_argument("slug")
             one.add_argument("--tenant", required=True, metavar="SLUG")
+        for one in (add, rotate):
             one.add_argument(
                 "--secret-from-env",
                 metavar="NAME",
@@ -35,7 +43,7 @@ class Command(BaseCommand):
             )
         shown = acts.add_parser("list", help="list the sources")
         shown.add_argument("--tenant", metavar="SLUG", help="of this tenant only")
-        for one in (add, rotate, shown):
+        for one in acts.choices.values():
             one.add_argument("--json", action="store_true", help="print JSON")
 
     def handle(self, *_: Any, **options: Any) -> None:
@@ -47,6 +55,8 @@ class Command(BaseCommand):
                 found = _rotate(
                     options["slug"], options["tenant"], variable=options["secret_from_env"]
                 )
+            case "pause" | "resume" as verb:
+                found = _hold(options, paused=verb == "pause")
             case _:
                 return self._list(options["tenant"], as_json=options["json"])
         return (say_json if options["json"] else say_facts)(self.stdout, found)
@@ -105,6 +115,16 @@ def _rotate(slug: str, tenant_slug: str, *, variable: str | None) -> dict[str, A
     rotated = done(outcome)
     said = {"old_secret_works_until": rotated.until.isoformat(timespec="seconds")}
     return _facts(source, rotated.secret) | said
+
+
+def _hold(options: dict[str, Any], *, paused: bool) -> dict[str, Any]:
+    tenant = tenant_called(options["tenant"])
+    source = source_called(options["slug"], tenant)
+    act = Act(tenant, actor(), reason=options["reason"])
+    facts: dict[str, Any] = {"source": source.slug, "tenant": tenant.slug, "paused": paused}
+    if paused:
+        return facts | {"jobs_held": pause_source(source, act)}
+    return facts | {"jobs_freed": resume_source(source, act)}
 
 
 def _facts(source: Source, secret: str) -> dict[str, Any]:
