@@ -65,6 +65,8 @@ def _ship(tenant: Tenant, rule: Shipped, emails: list[str]) -> AlertRule:
     row, _created = AlertRule.objects.get_or_create(
         tenant=tenant,
         source=None,
+        kind="",
+        fingerprint="",
         measure=rule.measure,
         defaults={
             "name": rule.name,

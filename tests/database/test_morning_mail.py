@@ -261,6 +261,18 @@ def test_each_tenant_has_its_own_morning_and_one_that_wants_none_gets_none(
     assert list(owed) == [("acme", EIGHT), ("globex", EIGHT + 6 * HOUR)]
 
 
+def test_an_address_that_is_added_after_the_morning_gets_its_first_mail_the_next_day(
+    acme: Tenant, clock: time_machine.Traveller
+) -> None:
+    clock.move_to(EIGHT)
+    tick()
+    AlertRule.objects.filter(measure="statement").update(emails=[FINANCE, "new@acme.example"])
+    clock.shift(HOUR)
+    assert tick() == 0
+    clock.move_to(EIGHT + DAY)
+    assert tick() == 2
+
+
 def test_a_tenant_that_began_today_gets_its_first_mail_tomorrow(
     clock: time_machine.Traveller, db: None
 ) -> None:

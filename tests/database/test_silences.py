@@ -291,6 +291,18 @@ def test_a_muted_cause_opens_an_alert_that_is_told_when_the_mute_expires(
     assert (withheld(), Alert.objects.get().uncounted) == (("open", ""), 0)
 
 
+def test_what_resolves_before_anybody_heard_of_it_is_never_told(
+    source: Source, clock: time_machine.Traveller
+) -> None:
+    mute(source, NIGHT + HOUR)
+    dead_letters(source, 30)
+    pass_the_hold(clock)
+    close_letters(source, 30)
+    clock.move_to(NIGHT + HOUR)
+    assert evaluate("beat").resolved == 1
+    assert occasions() == []
+
+
 def test_the_letters_beside_a_muted_cause_open_as_ever(
     source: Source, clock: time_machine.Traveller
 ) -> None:
@@ -505,3 +517,49 @@ def test_the_command_silences_lists_and_ends(source: Source) -> None:
         alerts("end", "--tenant", "acme", "--silence", planned["silence"])
     with pytest.raises(CommandError, match="--until takes a time"):
         alerts("silence", "--tenant", "acme", "--from", "2026-10-02", "--reason", "x")
+
+
+def test_the_command_adds_a_rule_of_one_cause_and_shipping_again_meets_it_in_peace(
+    source: Source,
+) -> None:
+    alerts(
+        "add", "--tenant", "acme", "--measure", "open letters", "--name", "Bad release",
+        "--high", "5", "--low", "1", "--hold", "60", "--cause", "f1", "--email", ON_CALL,
+        "--owner", "ines",
+    )  # fmt: skip
+    ship_rules(source.tenant, [ON_CALL])
+    rule = AlertRule.objects.get(fingerprint="f1")
+    assert (rule.name, rule.high, rule.low, rule.hold_seconds) == ("Bad release", 5, 1, 60)
+    assert AuditEntry.objects.get().act == "add alert rule"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "why"),
+    [
+        (["--measure", "moon"], "Unknown measure"),
+        (["--measure", "money at risk"], "names its currency"),
+        (["--low", "6"], "closes at or below"),
+        (["--high", "0", "--low", "0"], "above nothing"),
+        (["--measure", "sweep late", "--cause", "f1"], "Only rules on letters"),
+        (["--measure", "statement", "--kind", "k"], "letters and jobs"),
+        (["--email", "nobody"], "is not a mail address"),
+        (["--name", " "], "has a name"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused(
+    wrong: list[str], why: str, source: Source
+) -> None:
+    good = [
+        "add",
+        "--tenant",
+        "acme",
+        "--measure",
+        "open letters",
+        "--name",
+        "x",
+        "--high",
+        "5",
+    ]
+    with pytest.raises(CommandError, match=why):
+        alerts(*good, *wrong)
+    assert AlertRule.objects.count() == 1

@@ -68,7 +68,10 @@ def open_alerts(request: OperatorRequest) -> list[Alert]:
 def per_source(request: OperatorRequest) -> tuple[list[OfSource], AlertRule | None]:
     """Return each source's open letters, and the rule that watches every source alike."""
     rules = for_tenant(
-        request, AlertRule.objects.filter(enabled=True, measure=AlertRule.Measure.OPEN_LETTERS)
+        request,
+        AlertRule.objects.filter(
+            enabled=True, measure=AlertRule.Measure.OPEN_LETTERS, kind="", fingerprint=""
+        ),
     )
     by_source = {rule.source_id: rule for rule in rules}
     rows = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
-from datetime import UTC, datetime, time
+from datetime import UTC, datetime, time, timedelta
 from typing import Any
 
 from django.core.exceptions import ValidationError
@@ -14,6 +14,7 @@ from django.utils import timezone
 from django.utils.dateparse import parse_datetime
 from rich.console import Console
 
+from reliability.alerts.adding import WantedRule, add_alert_rule
 from reliability.alerts.deliver import deliver, send_test
 from reliability.alerts.evaluate import evaluate
 from reliability.alerts.morning import morning, set_morning
@@ -24,13 +25,14 @@ from reliability.management.printing import say_facts, say_json
 from reliability.models import AlertRule, Run, Silence, Tenant
 from reliability.work.dead_letters import Act
 
-ACTS = ["list", "evaluate", "test", "silence", "silences", "end", "morning"]
+ACTS = ["list", "evaluate", "test", "silence", "silences", "end", "morning", "add"]
+LEVELS = ("high", "low", "hold")
 
 
 class Command(BaseCommand):
     help = (
-        "List alert rules and open alerts; evaluate them once; send a test mail; plan, list or "
-        "end silences; print or set the morning mail."
+        "List alert rules and open alerts; add a rule; evaluate them once; send a test mail; plan, "
+        "list or end silences; print or set the morning mail."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -50,6 +52,20 @@ class Command(BaseCommand):
         )
         parser.add_argument("--zone", metavar="NAME", help="the mornings' zone")
 
+        self._of_a_rule(parser)
+
+    def _of_a_rule(self, parser: CommandParser) -> None:
+        parser.add_argument("--measure", metavar="NAME", help="what a new rule looks at")
+        parser.add_argument("--name", default="", help="what a new rule is called")
+        parser.add_argument("--cause", default="", help="letters of this fingerprint only")
+        parser.add_argument("--currency", default="", help="of the money at risk: EUR")
+        parser.add_argument(
+            "--email", action="append", default=[], help="whom a new rule tells"
+        )
+        parser.add_argument("--owner", default="", help="who looks into it")
+        for level in LEVELS:
+            parser.add_argument(f"--{level}", type=int, default=0, metavar="NUMBER")
+
     def handle(self, *_: Any, **options: Any) -> None:
         as_json = options["json"]
         match options["act"]:
@@ -61,6 +77,10 @@ class Command(BaseCommand):
                 self._facts(silence_row(_silence(options)), as_json=as_json)
             case "end":
                 self._facts(silence_row(_end(options)), as_json=as_json)
+            case "add":
+                rule = _add(options)
+                facts = {"rule": rule.name, "id": str(rule.public_id)}
+                self._facts(facts, as_json=as_json)
             case "silences":
                 self._tables({"silences": silences(options["tenant"])}, as_json=as_json)
             case "morning":
@@ -130,6 +150,24 @@ def _silence(options: dict[str, Any]) -> Silence:
         rule=_rule(options["rule"], tenant) if options["rule"] else None,
     )
     return done(silence(window, _act(tenant, options)))
+
+
+def _add(options: dict[str, Any]) -> AlertRule:
+    tenant = _tenant(options)
+    wanted = WantedRule(
+        measure=options["measure"] or "",
+        name=options["name"],
+        high=options["high"],
+        low=options["low"],
+        hold=timedelta(seconds=options["hold"]),
+        source=source_called(options["source"], tenant) if options["source"] else None,
+        kind=options["kind"],
+        fingerprint=options["cause"],
+        currency=options["currency"].upper(),
+        emails=options["email"],
+        owner=options["owner"],
+    )
+    return done(add_alert_rule(wanted, _act(tenant, options)))
 
 
 def _end(options: dict[str, Any]) -> Silence:
