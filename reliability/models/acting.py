@@ -41,8 +41,8 @@ def record(act: Acting, name: str, *, about: str, about_id: str, **facts: object
 
 
 def alone(act: Acting) -> None:
-    """Let no other such act of the tenant run before this transaction ends."""
-    Tenant.objects.select_for_update().get(pk=act.tenant.pk)
+    """Let no other such act of the tenant run before this transaction ends; its events go on."""
+    Tenant.objects.select_for_update(no_key=True).get(pk=act.tenant.pk)
 
 
 def name_error(what: str, asked: str) -> str:
