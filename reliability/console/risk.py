@@ -49,10 +49,13 @@ def listed(words: list[str]) -> str:
 
 
 def money_told(risk: AtRisk) -> str:
-    """Say what a set is worth; empty where no letter tells an amount."""
-    told = []
+    """Say what a set is worth; empty where no letter tells an amount.
+
+    A set that was counted up to the limit is worth at least what was counted.
+    """
+    told, least = [], "at least " if risk.letters.more else ""
     if risk.amounts:
-        told.append(f"{listed(risk.amounts)} at risk")
+        told.append(f"{least}{listed(risk.amounts)} at risk")
     if risk.refunds:
         told.append(f"refunds of {listed(risk.refunds)} apart")
     return ", ".join(told)
