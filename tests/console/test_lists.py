@@ -190,14 +190,14 @@ def test_what_a_set_counted_up_to_the_limit_is_worth_is_told_as_the_least(
     acme: Tenant, operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     stripe = rows.source(acme)
-    for _ in range(3):
+    for _ in range(4):
         rows.letter(stripe, amount_minor=100, currency="EUR", exponent=2)
 
     class Two:
         count_max = 2
 
     monkeypatch.setattr("reliability.console.risk.conf", lambda: Two)
-    assert "at least €2.00 at risk" in operator.get("/dead-letters/").content.decode()
+    assert "at least €3.00 at risk" in operator.get("/dead-letters/").content.decode()
 
 
 def test_money_at_risk_is_told_per_currency_with_refunds_apart(
