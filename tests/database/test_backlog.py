@@ -210,6 +210,18 @@ def test_without_a_credential_or_with_a_wrong_one_it_says_so(stripe_api: Elsewhe
         fetch(source)
 
 
+def test_stripe_that_takes_no_more_requests_is_named_with_the_remedy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    allow_loopback(monkeypatch)
+    busy = Says(429, b'{"error": {"message": "slow down", "code": "rate_limit"}}')
+    with serving(lambda _heard: busy) as place:
+        source = senders.source("stripe", options={"api_url": place.url})
+        ApiCredential.keep(source, "rk_test_1")
+        with pytest.raises(CommandError, match="Stripe takes no more requests for now"):
+            fetch(source)
+
+
 def test_a_provider_without_a_list_of_events_is_named() -> None:
     with pytest.raises(CommandError, match="Known: stripe, gocardless, github"):
         fetch(senders.source("shopify"))

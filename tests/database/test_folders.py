@@ -17,6 +17,7 @@ import fsspec  # type: ignore[import-untyped]
 import pytest
 import time_machine
 from django.core.management import CommandError, call_command
+from django.db import connection
 from django.utils import timezone
 
 from reliability import conf as conf_module
@@ -28,6 +29,7 @@ from reliability.models import (
     Artefact,
     AuditEntry,
     FolderFile,
+    Reading,
     Report,
     Run,
     Source,
@@ -402,3 +404,22 @@ def test_a_folder_that_cannot_be_read_wakes_whoever_a_missing_statement_wakes(
     (root / "later").mkdir()
     look_into(folder)
     assert statements_to_chase(scope, timezone.now()) == {}
+
+
+def test_whoever_looks_meanwhile_sees_how_far_an_import_is(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("reliability.reconcile.lines.BATCH_LINES", 2)
+    source, seen = a_source(), list[tuple[str, int]]()
+    content = a_file(*(Row(f"ch_{number}") for number in range(5)))
+    kept = statement.receive(source, name="day.csv", content=content, by="mara")
+
+    def look(_lines: int) -> None:
+        with connection.copy().cursor() as cursor:
+            cursor.execute("SELECT name, lines FROM reliability_reading")
+            seen.extend(cursor.fetchall())
+            cursor.db.close()
+
+    statement.import_statement(kept, DAY, told=look)
+    assert seen == [("day.csv", 2), ("day.csv", 4)]
+    assert Reading.objects.count() == 0
