@@ -160,7 +160,7 @@ def _proof(now: datetime) -> Check:
         f"{ago(last.ended_at, now)}, version {told.get('version')}: seed {told.get('seed')}, "
         f"{number(told.get('events', 0))} events × {told.get('replays')}, "
         f"{told.get('kills')} kills, {told.get('hit')} hit a running job, "
-        f"{told.get('effects')} effects of {told.get('operations')} operations, "
+        f"{told.get('effects')} effects of {told.get('operations')} operations outside, "
         f"{told.get('checks')} checks, {len(told.get('failed', []))} failed."
     )
     href = f"{_runs()}?job={PROOF_JOB}"

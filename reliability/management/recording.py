@@ -45,7 +45,7 @@ def facts_of(proof: Proof) -> dict[str, Any]:
         "kills": found["kills"],
         "hit": found["kills_that_hit_a_running_job"],
         "effects": found.get("effects"),
-        "operations": found.get("operations"),
+        "operations": found.get("effect_names"),
         "checks": len(checks),
         "failed": [check.promise for check in checks if not check.ok][:PROMISES_MAX],
         "version": __version__,

@@ -157,7 +157,7 @@ def test_the_overview_leads_to_the_health_page(viewer: Client) -> None:
 
 def _proof(*, ok: bool = True, key_check: bool = True) -> Proof:
     replay: dict[str, Any] = {
-        "effects": 97, "operations": 97, "unknown_resolved": 0, "unknown_requeued": 0,
+        "effects": 97, "effect_names": 97, "operations": 120, "unknown_resolved": 0, "unknown_requeued": 0,
     }  # fmt: skip
     kill = {"hit": [{"where": "before the effect"}], "pids": [1]}
     return Proof(
@@ -179,7 +179,7 @@ def test_a_proof_is_kept_and_shown_with_seed_figures_and_verdict(viewer: Client)
     shown = _plain(viewer)
     assert "Last proof PASS" in shown
     assert "seed 42, 120 events × 2, 1 kills, 1 hit a running job" in shown
-    assert "97 effects of 97 operations, 1 checks, 0 failed." in shown
+    assert "97 effects of 97 operations outside, 1 checks, 0 failed." in shown
     assert f"version {_version_in_the_project_file()}" in shown
     assert "prove" in _plain(viewer, "/runs/?job=prove")
 
