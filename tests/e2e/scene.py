@@ -64,7 +64,8 @@ def _watched(owner: Tenant, of: Source, rule: AlertRule, letters: int) -> None:
         )  # fmt: skip
     Alert.objects.create(
         tenant=owner, rule=rule, source=of, status="open", since=now - timedelta(minutes=31),
-        opened_at=now - timedelta(minutes=26), value=letters, peak=letters,
+        opened_at=now - timedelta(minutes=26), told_at=now - timedelta(minutes=26), value=letters,
+        peak=letters,
     )  # fmt: skip
     yesterday = (now - timedelta(days=1)).date()
     Report.objects.create(

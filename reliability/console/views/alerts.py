@@ -21,6 +21,8 @@ from reliability.models.acting import Refused
 
 SHOWN_MAX = 50
 GAUGE = 300
+OF_ALL = {AlertRule.Measure.SWEEP_LATE, AlertRule.Measure.BEAT, AlertRule.Measure.SNAPSHOT}
+"""Measures of the whole machinery, not of one source."""
 COUNTS = {AlertRule.Measure.OPEN_LETTERS, AlertRule.Measure.INFLOW}
 
 
@@ -125,9 +127,14 @@ def levels(request: OperatorRequest, live: list[Alert]) -> list[Level]:
         found = looks(rule, at, excepted=excepted, now=request.now)
         found.sort(key=lambda look: -look.value)
         told += [_level(rule, look, slugs) for look in found[:SHOWN_MAX]] or [
-            Level(rule, slugs.get(rule.source_id, ""), 0, "quiet" if rule.enabled else "off")
+            Level(rule, _where(rule, slugs), 0, "quiet" if rule.enabled else "off")
         ]
     return told
+
+
+def _where(rule: AlertRule, slugs: dict[int | None, str]) -> str:
+    """Say where a rule that sees nothing looks; empty is each source."""
+    return "all" if rule.measure in OF_ALL else slugs.get(rule.source_id, "")
 
 
 def _level(rule: AlertRule, look: Look, slugs: dict[int | None, str]) -> Level:
