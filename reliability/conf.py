@@ -169,9 +169,9 @@ PACES: dict[str, dict[str, Any]] = {
 }
 
 
-def pace_name() -> str:
+def pace_name(environment: Mapping[str, str] = os.environ) -> str:
     """Return the pace this process runs at: ``shipped`` unless the environment says otherwise."""
-    return os.environ.get(PACE_VARIABLE, "shipped")
+    return environment.get(PACE_VARIABLE, "shipped")
 
 
 @cache

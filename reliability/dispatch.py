@@ -4,10 +4,13 @@ import logging
 import threading
 import time
 from dataclasses import dataclass, field
+from functools import partial
 
 from celery import current_app
 from django.db import transaction
 from kombu.exceptions import OperationalError
+
+from reliability.killing import Point, reach
 
 logger = logging.getLogger(__name__)
 
@@ -18,7 +21,12 @@ BREAK_FIRST, BREAK_MAX = 0.5, 5.0
 
 def ring_on_commit(queue: str, *, using: str) -> None:
     """Ring once the transaction on the database ``using`` has committed; else at once."""
-    transaction.on_commit(lambda: ring(queue), using=using, robust=True)
+    transaction.on_commit(partial(_ring_committed, queue), using=using, robust=True)
+
+
+def _ring_committed(queue: str) -> None:
+    reach(Point.UNRUNG)
+    ring(queue)
 
 
 def ring(queue: str) -> None:

@@ -23,6 +23,7 @@ from reliability.claim.route import route
 from reliability.claim.signatures import Refused, Verified, identities, verify
 from reliability.claim.together import claim_together
 from reliability.errors import NotWorked, TryAgain
+from reliability.killing import Point, reach
 from reliability.models import Receipt, Source
 
 logger = logging.getLogger(__name__)
@@ -77,6 +78,7 @@ def _judge(request: HttpRequest, entry: Door, body: bytes) -> HttpResponse:
         return _say(entry.acknowledgement.refused_status, "not authenticated")
     delivered = _delivered(entry, verdict, body, peer)
     fates = _claim(entry, _asked(request, entry, body, now), delivered)
+    reach(Point.CLAIMED)
     return _acknowledge(entry, fates)
 
 

@@ -16,6 +16,7 @@ from reliability.embedded.hold import Hold
 from reliability.embedded.place import Place, Server, free_port, named
 from reliability.embedded.processes import end, is_running
 from reliability.embedded.state import State, read_state, write_state
+from reliability.killing import THROWAWAY
 
 NAMES: Final = ("postgres", "valkey")
 _MODULES: Final = {"postgres": postgres, "valkey": valkey}
@@ -165,6 +166,7 @@ def throwaway(*, durable: bool = True) -> Iterator[Addresses]:
     """
     folder = Path(tempfile.mkdtemp(prefix="reliability-"))
     folder.chmod(0o711)
+    (folder / THROWAWAY).touch()
     servers = Servers(folder, durable=durable)
     try:
         yield servers.start()

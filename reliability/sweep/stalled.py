@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from reliability import dispatch, sql
 from reliability.conf import conf
+from reliability.killing import Point, reach
 from reliability.models import Run
 from reliability.work.holds import free_unpaused
 from reliability.work.rescue import due_queues, expire, hold_and_free, lost, take_back
@@ -53,6 +54,8 @@ def _pass() -> Swept:
     with transaction.atomic(using=alias):
         jobs = lost(limit)
         rescue = take_back(jobs)
+    if rescue.queues:
+        reach(Point.RESCUED)
     with transaction.atomic(using=alias):
         expired = expire(limit)
     with transaction.atomic(using=alias):

@@ -13,6 +13,7 @@ from reliability import sql
 from reliability.conf import conf
 from reliability.errors import LeakedTransaction, LeaseLost, PermanentError
 from reliability.handlers import Event, Kind, find
+from reliability.killing import Point, reach
 from reliability.models import Job
 from reliability.work import attempt as attempts
 from reliability.work.attempt import attempt
@@ -108,6 +109,7 @@ def _slice(ready: Sequence[Ready]) -> int:
             for waiting in ready:
                 _in_savepoint(waiting, batch)
                 count += 1
+                reach(Point.AMID_BATCH)
                 if time.monotonic() > until or attempts.stopping():
                     break
             _settle(batch)
@@ -186,10 +188,13 @@ def _finish_all(done: Sequence[Done]) -> None:
     """Finish all or raise ``LeaseLost``, which rolls back the rows of the one taken over."""
     if done and len(finish(done)) != len(done):
         raise LeaseLost("a job was taken over while it was worked")
+    if done:
+        reach(Point.UNCOMMITTED)
 
 
 def _tell(batch: _Batch) -> None:
     if batch.done:
+        reach(Point.COMMITTED)
         logger.info("jobs_done", extra={"jobs": len(batch.done)})
     for failed in batch.failed:
         logger.info(

@@ -18,6 +18,7 @@ from reliability.errors import (
     RetryLater,
 )
 from reliability.handlers import DedupeWindow, Kind
+from reliability.killing import Point, reach
 from reliability.models import Effect, Job
 from reliability.work import attempt as attempts
 from reliability.work.lease import JobId, Leased
@@ -60,6 +61,7 @@ class Effects:
         if not self.kind.intends or Effect.objects.filter(job_id=self.job.id).exists():
             return True
         self.in_doubt = intend(self.job)
+        reach(Point.INTENDED)
         return self.in_doubt
 
     def once(self, name: str, key: str, effect: Callable[[str], Any]) -> Any:
@@ -112,6 +114,7 @@ class Effects:
             raise EffectInDoubt(
                 f"{name!r} was begun and never confirmed: it may have happened"
             )
+        reach(Point.MARKED)
         try:
             answer = effect(key)
         except NOTHING_HAPPENED:
@@ -129,6 +132,7 @@ class Effects:
             raise LeaseLost("the job was taken over; its effect is another's to bring about")
 
     def _confirm(self, name: str, key: str, answer: Any) -> Any:
+        reach(Point.ANSWERED)
         [first] = sql.rows(
             "confirm_effect", _Answer, **self._named(name), key=key, round=self.job.round,
             tenant_id=self.job.tenant_id, result=storable(answer),

@@ -15,6 +15,7 @@ from psycopg.types.json import Jsonb
 from reliability import sql
 from reliability.conf import conf
 from reliability.handlers import DownstreamKey, Event, kinds
+from reliability.killing import Point, reach
 from reliability.models import Job
 from reliability.work.destinations import barred
 
@@ -91,12 +92,17 @@ def worker() -> str:
 def take(queue: str, *, limit: int) -> list[Leased]:
     """Lease up to ``limit`` due jobs, in a transaction of its own; ``[]`` when there are none."""
     without = barred() if queue == "outside" else []
-    return sql.rows("claim_jobs", Leased, limit=limit, without=without, **_terms(queue))
+    leased = sql.rows("claim_jobs", Leased, limit=limit, without=without, **_terms(queue))
+    if leased:
+        reach(Point.LEASED)
+    return leased
 
 
 def take_alone(queue: str) -> Leased | None:
     """Lease one job whose worker was lost before, to run with no neighbours."""
     found = sql.rows("claim_job_alone", Leased, **_terms(queue))
+    if found:
+        reach(Point.LEASED)
     return found[0] if found else None
 
 

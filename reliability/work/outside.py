@@ -11,6 +11,7 @@ from django.db import DatabaseError
 
 from reliability import sql
 from reliability.conf import conf
+from reliability.killing import Point, reach
 from reliability.work import attempt as attempts
 from reliability.work.attempt import attempt
 from reliability.work.batch import Ready, has_time, prepare, run_one
@@ -106,6 +107,8 @@ def run_outside_one(waiting: Ready) -> None:
         return
     event = replace(waiting.event, start=effects)
     verdict = attempt(waiting.job, waiting.kind, event, own_job=waiting.own_job)
+    if isinstance(verdict, Done):
+        reach(Point.UNFINISHED)
     if open_transactions() != effects.depth:
         # The handler left one open: the verdict must not hang on it.
         abandon()
@@ -120,6 +123,7 @@ def _settle(waiting: Ready, verdict: Done | Failed, *, in_doubt: bool) -> None:
         case Done():
             if not finish([verdict]) and not finish_late(verdict):
                 logger.warning("result_came_too_late", extra={"job": waiting.job.id})
+            reach(Point.COMMITTED)
         case Failed():
             fail(replace(verdict, in_doubt=in_doubt))
             logger.info(

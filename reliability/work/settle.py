@@ -19,6 +19,7 @@ from reliability import sql
 from reliability.conf import conf
 from reliability.errors import JobInterrupted, JobTimeout, PermanentError, RetryLater
 from reliability.handlers import DedupeWindow, Kind
+from reliability.killing import Point, reach
 from reliability.policy import RELEASES_MAX, Bury, Retry, after_failure
 from reliability.work.lease import JobId, Leased, worker
 
@@ -113,6 +114,7 @@ def release(job: Leased) -> bool:
     """Give an unstarted job back: it costs no attempt, but not more often than 20 times a round."""
     if job.releases - job.round_releases >= RELEASES_MAX:
         return False
+    reach(Point.RELEASING)
     return bool(
         sql.rows(
             "return_job", JobId, id=job.id, token=job.token, after=timedelta(0), released=True,

@@ -11,6 +11,7 @@ from django.db.models import Q
 from reliability import dispatch, sql
 from reliability.conf import conf
 from reliability.handlers import kinds
+from reliability.killing import Point, reach
 from reliability.models import Job, Redrive, RedriveMember
 from reliability.work.dead_letters import Act
 from reliability.work.evidence import verifies
@@ -81,6 +82,8 @@ def _advance(pk: int, now: datetime) -> Advanced | None:
             return None
         settled = _settle(redrive, now)
         requeued = _apply(redrive, _next(redrive, now), now)
+    if requeued:
+        reach(Point.REQUEUED)
     facts = {"redrive": pk, "state": redrive.state, "requeued": requeued, "settled": settled}
     if requeued or settled:
         logger.info("redrive_advanced", extra=facts)
