@@ -12,7 +12,7 @@ from django.contrib.auth.views import redirect_to_login
 from django.core.checks import CheckMessage, Error
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model, QuerySet
-from django.http import Http404, HttpRequest, HttpResponseNotAllowed
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.http.response import HttpResponseBase
 from django.shortcuts import get_object_or_404
 from django.urls import URLPattern, URLResolver
@@ -95,10 +95,10 @@ def _guard(view: View, *, needs: str, methods: tuple[str, ...]) -> View:
         if request.method not in methods:
             return protect(HttpResponseNotAllowed(methods))
         if not request.user.is_authenticated:
-            return protect(redirect_to_login(request.get_full_path()))
+            return protect(_to_login(request))
         if _idle(request):
             logout(request)
-            return protect(redirect_to_login(request.get_full_path()))
+            return protect(_to_login(request))
         operator = _admitted(request, needs)
         try:
             return protect(view(operator, *args, **kwargs))
@@ -107,6 +107,17 @@ def _guard(view: View, *, needs: str, methods: tuple[str, ...]) -> View:
 
     entered.needs = needs  # type: ignore[attr-defined]
     return entered
+
+
+def _to_login(request: HttpRequest) -> HttpResponseBase:
+    """Lead to the sign-in; a part that refreshes itself takes its whole page there.
+
+    Followed silently, the redirect would put nothing in the place of a list.
+    """
+    there = redirect_to_login(request.get_full_path())
+    if "HX-Request" in request.headers:
+        return HttpResponse(headers={"HX-Redirect": there.url})
+    return there
 
 
 def _idle(request: HttpRequest) -> bool:

@@ -256,7 +256,9 @@ def test_a_page_that_refreshes_itself_keeps_no_session_alive(time_machine: Any) 
     time_machine.shift(timedelta(minutes=15, seconds=10))
     assert client.get("/", headers={"HX-Request": "true"}).status_code == 200
     time_machine.shift(timedelta(minutes=15, seconds=10))
-    assert client.get("/", headers={"HX-Request": "true"}).status_code == 302
+    ended = client.get("/", headers={"HX-Request": "true"})
+    assert ended.headers["HX-Redirect"] == "/login/?next=/"
+    assert client.get("/").status_code == 302
 
 
 def test_a_mails_link_leads_a_member_of_several_tenants_into_the_right_one() -> None:

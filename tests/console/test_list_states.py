@@ -1,17 +1,22 @@
 """What a list says when it has no row: nothing yet, nothing matches, all done, or not loaded."""
 
 import re
+from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
+from reliability import console
+from reliability.console.access import IDLE_MAX, LAST_USED
 from reliability.models import AuditEntry, Job, Run, Tenant
 from tests.console import rows
 
 pytestmark = pytest.mark.django_db
 
+CONSOLE = Path(console.__file__).parent
 NOTHING_YET = {
     "/dead-letters/": "None yet.",
     "/dead-letters/causes/": "None yet.",
@@ -105,6 +110,29 @@ def test_the_list_refreshes_itself_on_its_first_page_and_never_under_a_selection
     chosen = _shown(operator, "/dead-letters/?source=stripe-live&select=matching")
     assert "every 30s" not in chosen
     assert "data-refresh" not in chosen
+
+
+def test_a_refresh_after_the_session_ended_leads_to_the_sign_in_and_empties_no_list(
+    acme: Tenant, operator: Client
+) -> None:
+    rows.letter(rows.source(acme))
+    operator.get("/dead-letters/")
+    session = operator.session
+    session[LAST_USED] = (timezone.now() - IDLE_MAX - timedelta(minutes=1)).isoformat()
+    session.save()
+    answer = operator.get("/dead-letters/?kind=x", headers={"HX-Request": "true"})
+    assert answer.headers["HX-Redirect"] == "/login/?next=/dead-letters/%3Fkind%3Dx"
+    assert answer.content == b""
+
+
+COUNTS_WITHIN_A_LIMIT = {"figures.py", "letter_export.py", "saved_views.py"}
+
+
+def test_no_page_counts_rows_without_a_limit() -> None:
+    counting = {
+        path.name for path in CONSOLE.rglob("*.py") if ".count()" in path.read_text("utf-8")
+    }
+    assert counting == COUNTS_WITHIN_A_LIMIT
 
 
 # Two operators, two clicks, one effect.

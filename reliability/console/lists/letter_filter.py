@@ -1,5 +1,6 @@
 """What the list of dead letters may be asked for."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -8,7 +9,6 @@ from django.db.models import F, Q, QuerySet
 from django.forms import HiddenInput, TextInput
 
 from reliability.console.filters import NotUnderstood, StrictFilter, sources_of
-from reliability.console.redact import hide
 from reliability.console.searching import (
     NO_LETTER,
     TEXT_MIN,
@@ -24,6 +24,8 @@ AGES = {"1h": timedelta(hours=1), "24h": timedelta(hours=24), "7d": timedelta(da
 AGE_WORDS = [("1h", "over an hour"), ("24h", "over a day"), ("7d", "over a week")]
 
 BIGINT_MAX = 2**63 - 1
+PROBE = re.compile(r"@|\d{5}")
+"""Pieces of addresses and of card or account numbers: errors hold them, viewers do not see them."""
 TIME = "2026-11-30T08:00Z"
 
 
@@ -132,7 +134,7 @@ class DeadLetterFilter(StrictFilter):
         if member is None or "view_payload" in member.may:
             return ""
         payload = read_payload(asked["payload"])
-        if hide(asked["text"]) != asked["text"] or (payload and payload.private):
+        if PROBE.search(asked["text"]) or (payload and payload.private):
             return "Your role sees this redacted, so it cannot search for it."
         return ""
 

@@ -14,6 +14,7 @@ from reliability.alerts.wording import IN_SECONDS
 from reliability.console import withheld
 from reliability.console.access import OperatorRequest, act, for_tenant, page
 from reliability.console.choices import act_of
+from reliability.console.figures import counted
 from reliability.console.pages import show
 from reliability.console.parts import number, span
 from reliability.models import Alert, AlertDelivery, AlertRule, Silence, Source
@@ -98,7 +99,7 @@ def index(request: OperatorRequest) -> HttpResponse:
         "history": over.order_by("-since", "-pk")[:SHOWN_MAX],
         "told": told.order_by("-pk")[:SHOWN_MAX],
         "channels": channels(request.tenant),
-        "silences": silences.count(),
+        "silences": counted(silences),
     }
     return show(request, "alerts/index.html", context)
 
