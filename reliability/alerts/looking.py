@@ -56,16 +56,19 @@ def looks(
     not silent.
     """
     values = measured(rule, now, by=by)
-    unmuted = _without(rule, values, excepted.uncounted(rule), now=now)
-    left = excepted.drained if rule.measure in DRAINABLE else None
-    undrained = _without(rule, values, left, now=now)
+    uncounted = excepted.uncounted(rule)
+    drained_here = excepted.drained if rule.measure in DRAINABLE else None
+    unmuted = _without(rule, values, uncounted, now=now)
+    undrained = _without(rule, values, drained_here, now=now)
+    neither = uncounted | drained_here if uncounted and drained_here else None
+    heard = _without(rule, unmuted, neither, now=now)
     found = []
     for source_id in _scopes(rule, values, at):
         value, counted = values.get(source_id, 0), unmuted.get(source_id, 0)
         silence = excepted.covering(rule, source_id)
         seen = Seen(
             value=value,
-            unmuted=counted,
+            unmuted=min(counted, heard.get(source_id, 0)),
             undrained=undrained.get(source_id, 0),
             silenced=silence is not None,
         )

@@ -94,8 +94,9 @@ class Seen:
 
     value: int
     unmuted: int
+    """The value without what is muted, nor drained beside that; at most ``value``."""
     undrained: int
-    """The value without what a draining redrive takes; as ``unmuted``, at most ``value``."""
+    """The value without what a draining redrive takes; at most ``value``."""
     silenced: bool = False
 
     def hush(self, levels: Levels) -> Hush:

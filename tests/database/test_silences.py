@@ -374,6 +374,20 @@ def test_letters_that_a_redrive_does_not_take_open_an_alert_all_the_same(
     assert (Alert.objects.get().withheld, occasions()) == ("", ["opened"])
 
 
+def test_what_is_muted_and_what_is_drained_are_both_left_out(
+    source: Source, clock: time_machine.Traveller
+) -> None:
+    """Of 60 letters 20 are muted and 20 on their way: the last 20 wake nobody."""
+    mute(source, NIGHT + HOUR, fingerprint="known")
+    dead_letters(source, 60)
+    draining(source, 20)
+    newest = DeadLetter.objects.order_by("-pk").values_list("pk", flat=True)[:20]
+    DeadLetter.objects.filter(pk__in=list(newest)).update(fingerprint="known")
+    pass_the_hold(clock)
+    assert (withheld(), occasions()) == (("open", "muted"), [])
+    assert Alert.objects.get().uncounted == 20
+
+
 def test_letters_that_a_redrive_left_alone_are_not_drained_by_it(
     source: Source, clock: time_machine.Traveller
 ) -> None:

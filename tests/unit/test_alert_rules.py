@@ -11,14 +11,17 @@ from reliability.alerts.rules import (
     Drop,
     Firing,
     Hold,
+    Hush,
     Levels,
     Open,
     Pending,
     Quiet,
     Remind,
     Resolve,
+    Seen,
     State,
     Stay,
+    Tell,
     Verdict,
     decide,
 )
@@ -32,7 +35,7 @@ def after(state: State, verdict: Verdict, now: datetime) -> State:
     match verdict:
         case Hold(since):
             return Pending(since)
-        case Open():
+        case Open() | Tell():
             return Firing(now)
         case Remind():
             assert isinstance(state, Firing)
@@ -100,3 +103,56 @@ def test_without_a_hold_an_alert_opens_at_the_first_look() -> None:
 def test_a_clock_that_went_back_opens_nothing(value: int) -> None:
     state = Pending(NOON)
     assert decide(LEVELS, state, value=value, now=NOON - 90 * MINUTE) == Stay()
+
+
+UNTOLD = Firing(NOON, told=False)
+
+
+@pytest.mark.parametrize(
+    ("state", "hush", "verdict"),
+    [
+        (Quiet(), "draining", Hold(NOON)),
+        (Pending(NOON - 5 * MINUTE), "draining", Stay()),
+        (Pending(NOON - 5 * MINUTE), "silenced", Open()),
+        (Pending(NOON - 5 * MINUTE), "muted", Open()),
+        (Firing(NOON - 60 * MINUTE), "silenced", Stay()),
+        (Firing(NOON - 60 * MINUTE), "muted", Stay()),
+        (Firing(NOON - 60 * MINUTE), "draining", Stay()),
+        (UNTOLD, "muted", Stay()),
+        (UNTOLD, "", Tell()),
+    ],
+)
+def test_what_is_hushed_opens_or_waits_and_is_told_when_nothing_hushes_it(
+    state: State, hush: Hush, verdict: Verdict
+) -> None:
+    assert decide(LEVELS, state, value=30, now=NOON, hush=hush) == verdict
+
+
+def test_without_a_hold_a_redrive_still_keeps_an_alert_from_opening() -> None:
+    at_once = Levels(high=1, low=0, hold=timedelta(0), remind=timedelta(0))
+    assert decide(at_once, Quiet(), value=9, now=NOON, hush="draining") == Stay()
+
+
+@pytest.mark.parametrize("hush", ["silenced", "muted", "draining", ""])
+def test_what_came_down_resolves_whatever_hushes_it(hush: Hush) -> None:
+    assert decide(LEVELS, UNTOLD, value=10, now=NOON, hush=hush) == Resolve()
+
+
+@pytest.mark.parametrize(
+    ("seen", "hush"),
+    [
+        (Seen(value=30, unmuted=30, undrained=30), ""),
+        (Seen(value=30, unmuted=30, undrained=30, silenced=True), "silenced"),
+        (Seen(value=30, unmuted=24, undrained=30), "muted"),
+        (Seen(value=30, unmuted=25, undrained=30), ""),
+        (Seen(value=30, unmuted=30, undrained=24), "draining"),
+        (Seen(value=30, unmuted=24, undrained=24), "draining"),
+        (Seen(value=20, unmuted=20, undrained=20), ""),
+        (Seen(value=20, unmuted=19, undrained=20), "muted"),
+        (Seen(value=0, unmuted=0, undrained=0), ""),
+    ],
+)
+def test_what_is_left_without_the_muted_and_the_drained_decides(
+    seen: Seen, hush: Hush
+) -> None:
+    assert seen.hush(LEVELS) == hush

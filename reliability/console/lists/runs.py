@@ -11,7 +11,16 @@ from reliability.models import Run
 
 JOBS = [
     (job, job)
-    for job in ("sweep", "alerts", "reconcile", "collect", "undelivered", "prune", "prove")
+    for job in (
+        "sweep",
+        "alerts",
+        "reconcile",
+        "collect",
+        "undelivered",
+        "prune",
+        "prove",
+        "heartbeat",
+    )
 ]
 
 
