@@ -107,6 +107,10 @@ class Conf:
     alert_low: int = 10
     alert_hold: timedelta = timedelta(minutes=5)
     oldest_letter: timedelta = timedelta(hours=24)
+    oldest_ready: timedelta = timedelta(minutes=10)
+    """A due job that waited longer than this wakes somebody; below a fifth of it all is well."""
+    snapshot_held: timedelta = timedelta(seconds=60)
+    """A session that keeps a snapshot open for longer than this wakes somebody."""
     mails_per_hour_max: int = 30
     """To one address; the rest wait."""
     mails_per_pass_max: int = 200
@@ -165,6 +169,8 @@ PACES: dict[str, dict[str, Any]] = {
         "reconcile_every": timedelta(seconds=5),
         "redrive_every": timedelta(seconds=1),
         "shutdown_grace": timedelta(seconds=1),
+        # What stands in for the outside world runs beside it.
+        "outbound_private_networks": ("127.0.0.0/8",),
     },
 }
 

@@ -32,6 +32,8 @@ def shipped(settings: Conf) -> tuple[Shipped, ...]:
     day = int(settings.oldest_letter.total_seconds())
     late = int(settings.sweep_alarm_after.total_seconds())
     back = int(settings.sweep_late_after.total_seconds())
+    waits = int(settings.oldest_ready.total_seconds())
+    held = int(settings.snapshot_held.total_seconds())
     return (
         Shipped(
             Measure.OPEN_LETTERS,
@@ -44,9 +46,9 @@ def shipped(settings: Conf) -> tuple[Shipped, ...]:
         Shipped(Measure.SWEEP_LATE, "The sweep is late", late, back),
         Shipped(Measure.STATEMENT, "Statement absent or incomplete", 1, 0),
         Shipped(Measure.CONSERVATION, "Accepted events without a job", 1, 0),
-        Shipped(Measure.READY, "Due jobs are not started", 600, 120),
+        Shipped(Measure.READY, "Due jobs are not started", waits, waits // 5),
         Shipped(Measure.BEAT, "Beat is silent", late, back),
-        Shipped(Measure.SNAPSHOT, "An old snapshot is held", 60, 30),
+        Shipped(Measure.SNAPSHOT, "An old snapshot is held", held, held // 2),
     )
 
 
