@@ -6,10 +6,12 @@ import io
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from importlib import import_module
 from typing import Any
 
 import pytest
 import time_machine
+from django.apps import apps
 from django.core import mail
 from django.core.management import CommandError, call_command
 from django.db import IntegrityError, connection, transaction
@@ -531,6 +533,26 @@ def test_the_command_silences_lists_and_ends(source: Source) -> None:
         alerts("end", "--tenant", "acme", "--silence", planned["silence"])
     with pytest.raises(CommandError, match="--until takes a time"):
         alerts("silence", "--tenant", "acme", "--from", "2026-10-02", "--reason", "x")
+
+
+def test_tenants_from_before_get_the_rules_shipped_since_and_tell_the_same_people(
+    source: Source,
+) -> None:
+    ship_rules(source.tenant, [ON_CALL])
+    ship_rules(a_tenant("globex"), [])
+    since = ("oldest ready job", "beat silent", "old snapshot")
+    AlertRule.objects.filter(measure__in=since).delete()
+    migration = import_module("reliability.migrations.0043_more_shipped_rules")
+    for _ in range(2):
+        with connection.schema_editor() as editor:
+            migration.ship(apps, editor)
+    added = AlertRule.objects.filter(tenant=source.tenant, measure__in=since).order_by("pk")
+    assert list(added.values_list("measure", "high", "low", "emails")) == [
+        ("oldest ready job", 600, 120, [ON_CALL]),
+        ("beat silent", 360, 180, [ON_CALL]),
+        ("old snapshot", 60, 30, [ON_CALL]),
+    ]
+    assert AlertRule.objects.filter(tenant__slug="globex", measure__in=since).count() == 3
 
 
 def test_the_command_adds_a_rule_of_one_cause_and_shipping_again_meets_it_in_peace(
