@@ -144,7 +144,9 @@ def settle() -> Settled:
     """
     limit = conf().sweep_batch_max
     with transaction.atomic(using=sql.database().alias):
-        closed = sql.rows_planned_anew("settle_discrepancies", _Closed, now=timezone.now(), limit=limit)
+        closed = sql.rows_planned_anew(
+            "settle_discrepancies", _Closed, now=timezone.now(), limit=limit
+        )
         failed = sql.rows_planned_anew("reopen_failed_recoveries", _Closed, limit=limit)
     return Settled(len(closed), len(failed))
 

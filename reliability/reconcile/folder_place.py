@@ -43,6 +43,11 @@ class Place:
     system: Any
     path: str
 
+    def end(self) -> None:
+        """Hang up: an SFTP connection has a thread that would outlive the look."""
+        if client := getattr(self.system, "client", None):
+            client.close()
+
 
 def folder_error(url: str) -> str:
     """Say why a URL may not be a source's folder, or nothing; asks nobody."""

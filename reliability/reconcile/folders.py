@@ -3,6 +3,7 @@
 import logging
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import date, datetime
 from itertools import islice
@@ -56,14 +57,25 @@ def look_into(folder: StatementFolder, *, at_once: bool = False) -> Looked:
     """
     now = timezone.now()
     try:
-        place = open_place(folder.url)
-        files = [_noted(folder, seen, now) for seen in listed(place) if _is_ours(folder, seen)]
-        looked = _taken(folder, place, _finished(files, now, at_once=at_once))
+        with _connected(folder.url) as place:
+            files = [
+                _noted(folder, one, now) for one in listed(place) if _is_ours(folder, one)
+            ]
+            looked = _taken(folder, place, _finished(files, now, at_once=at_once))
     except FolderRefused as refused:
         looked = Looked(why=str(refused))
     _mark(folder, looked.why, now)
     waiting = FolderFile.objects.filter(folder=folder, taken_at=None).count()
     return Looked(looked.taken, looked.seen_again, looked.refused, waiting, looked.why)
+
+
+@contextmanager
+def _connected(url: str) -> Iterator[Place]:
+    place = open_place(url)
+    try:
+        yield place
+    finally:
+        place.end()
 
 
 def _is_ours(folder: StatementFolder, seen: Seen) -> bool:

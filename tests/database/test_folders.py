@@ -266,6 +266,18 @@ def test_a_place_elsewhere_is_read_through_the_same_eyes(
     assert memory.exists(f"/out/day_{DAY}.csv")
 
 
+def test_a_look_hangs_up_however_it_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(folder_place, "PROTOCOLS", frozenset({"memory"}))
+    ended = list[str]()
+    client = SimpleNamespace(close=lambda: ended.append("closed"))
+    memory = fsspec.filesystem("memory")
+    memory.store.clear()
+    monkeypatch.setattr(memory, "client", client, raising=False)
+    monkeypatch.setattr(fsspec, "filesystem", lambda *_, **__: memory)
+    assert "cannot be read" in look_into(a_folder("memory://nowhere")).why
+    assert ended == ["closed"]
+
+
 def test_a_missing_package_names_its_extra(settings: Any) -> None:
     settings.RELIABILITY_FOLDER_LOGINS = {"s3://statements": {"key": "k", "secret": "s"}}
     assert "reliability[s3]" in look_into(a_folder("s3://statements/out")).why

@@ -41,7 +41,7 @@ def _set(source: Source, url: str, pattern: str) -> None:
     if why := folder_error(url) or pattern_error(pattern):
         raise CommandError(f"{why[0].upper()}{why[1:]}.")
     try:
-        open_place(url)
+        open_place(url).end()
     except FolderRefused as refused:
         raise CommandError(f"{refused}.") from None
     if not source.statement_format:
