@@ -6,9 +6,11 @@ Standard library only: what is planted here must not depend on what is to find i
 import csv
 import io
 import json
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, date, datetime, time, timedelta
+from functools import cached_property
 from pathlib import Path
 from random import Random
 from zoneinfo import ZoneInfo
@@ -30,6 +32,11 @@ STRIPE_HEADER = (
 BANK_HEADER = "id,kind,reference,amount,currency,occurred,booked"
 SHOP_HEADER = "nr;art;beleg;betrag;waehrung;zeit"
 DECIMALS = {"EUR": 2, "GBP": 2, "USD": 2, "JPY": 0}
+FIRSTS = [
+    # Clocks change in October and March, in Los Angeles early in November and March.
+    date(2026, 10, 1), date(2025, 12, 1), date(2026, 3, 1), date(2025, 11, 1), date(2024, 2, 1),
+    date(2026, 6, 1), date(2024, 12, 1), date(2025, 3, 1), date(2025, 10, 1), date(2026, 1, 1),
+]  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -63,7 +70,7 @@ class Movement:
     @property
     def listed_at(self) -> datetime:
         """When their statement says it happened: what slips over midnight is theirs a bit later."""
-        zone = ZoneInfo(next(a.zone for a in ACCOUNTS if a.name == self.account))
+        zone = zone_of(self.account)
         if self.at.astimezone(zone).date() == self.listed_on:
             return self.at
         return datetime.combine(self.listed_on, time(0, 10), zone).astimezone(UTC)
@@ -97,7 +104,34 @@ class Month:
     planted: list[Planted] = field(default_factory=list)
 
     def listed(self, account: str, day: date) -> list[Movement]:
-        return [m for m in self.movements if (m.account, m.listed_on) == (account, day)]
+        """Return what an account's statement of a day has to list."""
+        return list(self._by_listed.get((account, day), ()))
+
+    def happened(self, account: str, day: date) -> list[Movement]:
+        """Return what happened on an account's local day."""
+        return list(self._by_happened.get((account, day), ()))
+
+    @cached_property
+    def _by_listed(self) -> dict[tuple[str, date], list[Movement]]:
+        return _gathered(self.movements, lambda m: m.listed_on)
+
+    @cached_property
+    def _by_happened(self) -> dict[tuple[str, date], list[Movement]]:
+        return _gathered(self.movements, lambda m: m.at.astimezone(zone_of(m.account)).date())
+
+
+def _gathered(
+    movements: list[Movement], day_of: Callable[[Movement], date]
+) -> dict[tuple[str, date], list[Movement]]:
+    found: dict[tuple[str, date], list[Movement]] = defaultdict(list)
+    for one in movements:
+        found[one.account, day_of(one)].append(one)
+    return found
+
+
+def zone_of(account: str) -> ZoneInfo:
+    """Return the zone in which an account's days begin and end."""
+    return ZoneInfo(next(one.zone for one in ACCOUNTS if one.name == account))
 
 
 def is_open(account: Account, day: date) -> bool:
@@ -173,16 +207,12 @@ def _with_fates(random: Random, movements: list[Movement], odd: Odd) -> Iterator
     """Plant the wrongs among movements of ordinary days that are listed on the day they happened."""
     plain = [
         n for n, m in enumerate(movements)
-        if (m.account, m.listed_on) not in odd and m.at.astimezone(_zone(m)).date() == m.listed_on
+        if (m.account, m.listed_on) not in odd and m.at.astimezone(zone_of(m.account)).date() == m.listed_on
     ]  # fmt: skip
     chosen = iter(random.sample(plain, sum(PLANTED.values())))
     fates = {next(chosen): fate for fate, count in PLANTED.items() for _ in range(count)}
     for n, movement in enumerate(movements):
         yield replace(movement, fate=fates.get(n, ""))
-
-
-def _zone(movement: Movement) -> ZoneInfo:
-    return ZoneInfo(next(a.zone for a in ACCOUNTS if a.name == movement.account))
 
 
 VERDICTS = {
@@ -210,12 +240,18 @@ def write_planted(month: Month, path: Path) -> None:
 # Their side, as files.
 
 
-def file_of(month: Month, account: str, day: date, *, first: bool = True) -> bytes:
-    """Write a day's statement; the first sending of two odd days is cut, or has a wrong amount."""
+def rows_of(month: Month, account: str, day: date, *, first: bool = True) -> list[Movement]:
+    """Return what a day's statement lists; the first sending of one day has a wrong amount."""
     rows = month.listed(account, day)
     rows += [m for m in rows if m.fate == "twice_theirs"]
     if first and (account, day) == month.revised:
         rows[0] = replace(rows[0], amount_minor=rows[0].amount_minor + 7)
+    return rows
+
+
+def file_of(month: Month, account: str, day: date, *, first: bool = True) -> bytes:
+    """Write a day's statement; the first sending of one day is cut."""
+    rows = rows_of(month, account, day, first=first)
     whole = {"stripe-eu": _stripe, "bank-nl": _bank, "shop-us": _shop}[account](rows, day)
     return whole[:-40] if first and (account, day) == month.truncated else whole
 
