@@ -1,6 +1,7 @@
 """What the door knows of a source, kept for a few seconds so that a flood costs no look-ups."""
 
 import logging
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,6 +21,8 @@ logger = logging.getLogger(__name__)
 
 KEPT_SECONDS = 5.0
 KEPT_MAX = 1_000
+# What a token is made of; a path may hold anything, also what PostgreSQL takes for no text.
+_TOKEN = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 
 @dataclass(frozen=True)
@@ -44,6 +47,8 @@ def door(token: str) -> Door | None:
     A changed source or secret is seen after at most 5 seconds.
     """
     backstop()
+    if not _TOKEN.fullmatch(token):
+        return None
     kept = _kept.get(token)
     if kept and kept[0] > time.monotonic():
         return kept[1]

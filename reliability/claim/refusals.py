@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from threading import Lock, Timer
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 from django.utils import timezone
 
 from reliability import sql
@@ -81,4 +81,4 @@ def _flush_and_close() -> None:
     try:
         flush()
     finally:
-        connection.close()
+        sql.database().close()

@@ -1,15 +1,15 @@
 """Deliveries that arrive at the same moment are claimed in one statement, each to its own fate."""
 
+import logging
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from django.db import DatabaseError
-
 from reliability import sql
 from reliability.claim.accept import Asked, Asking, Delivered, Fate, claim, claim_all
-from reliability.errors import TryAgain
 from reliability.models import Source
+
+logger = logging.getLogger(__name__)
 
 EVENTS_MAX = 32
 BYTES_MAX = 65_536
@@ -30,8 +30,11 @@ class _Waiting:
     """``None`` once told: it could not be claimed with the others."""
 
     @property
-    def keys(self) -> set[tuple[int, str]]:
-        return {(self.asking.source.pk, event.key) for event in self.asking.asked}
+    def marks(self) -> set[tuple[int, str | bytes]]:
+        """What no other may share: the keys, and the bytes that another id could come with."""
+        source, asked = self.asking.source.pk, self.asking.asked
+        keys: set[tuple[int, str | bytes]] = {(source, event.key) for event in asked}
+        return keys | {(source, event.body) for event in asked if event.replayable}
 
 
 class _Queue:
@@ -60,15 +63,16 @@ class _Queue:
             return True
 
     def followers(self, leader: _Waiting) -> list[_Waiting]:
-        """Take those who can go with the leader: no key twice, ``EVENTS_MAX`` in all."""
+        """Take those who can go with the leader: no mark twice, ``EVENTS_MAX`` in all."""
         taken: list[_Waiting] = []
-        keys = leader.keys
+        marks, events = leader.marks, len(leader.asking.asked)
         with self._lock:
             for one in self._waiting:
-                if len(keys) + len(one.keys) > EVENTS_MAX or keys & one.keys:
+                events += len(one.asking.asked)
+                if events > EVENTS_MAX or marks & one.marks:
                     break
                 taken.append(one)
-                keys |= one.keys
+                marks |= one.marks
             del self._waiting[: len(taken)]
         return taken
 
@@ -114,8 +118,9 @@ def _is_to_lead(mine: _Waiting) -> bool:
 
 
 def _lead(mine: _Waiting) -> list[Fate]:
-    followers = _queue.followers(mine)
+    followers: list[_Waiting] = []
     try:
+        followers = _queue.followers(mine)
         if followers and _claim([mine, *followers]) and mine.fates is not None:
             return mine.fates
         return claim(mine.asking.source, mine.asking.asked, delivered=mine.asking.delivered)
@@ -129,7 +134,8 @@ def _claim(all_of_them: Sequence[_Waiting]) -> bool:
     """Claim all or none; where it fails, each is claimed alone and finds its own reason."""
     try:
         fates = claim_all([one.asking for one in all_of_them], first=SHORT_LOCKS)
-    except (DatabaseError, TryAgain):
+    except Exception as error:  # noqa: BLE001 - one delivery's trouble is not another's
+        logger.warning("claimed_alone", extra={"why": type(error).__name__})
         return False
     for one, its in zip(all_of_them, fates, strict=True):
         one.fates = its

@@ -9,7 +9,7 @@ from http import HTTPStatus
 
 from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError
+from django.db import Error, connections, transaction
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
@@ -35,15 +35,28 @@ work_first: Take | None = None
 """How to work a delivery before it is answered; set by a layer above, which knows workers."""
 
 
+View = Callable[[HttpRequest, str], HttpResponse]
+
+
+def _committed(view: View) -> View:
+    """Keep a project's ATOMIC_REQUESTS from the door: what it answers, it has committed."""
+    for alias in connections:
+        view = transaction.non_atomic_requests(using=alias)(view)
+    return view
+
+
+@_committed
 @csrf_exempt
 @login_not_required
 def receive(request: HttpRequest, token: str) -> HttpResponse:
     """Answer one delivery. The token alone decides tenant and source; nothing in the body does."""
     try:
         return _receive(request, token)
-    except (DatabaseError, NotWorked, TryAgain):
+    except (Error, NotWorked, TryAgain):
         logger.warning("door_unavailable")
-        return _unavailable()
+    except Exception:  # never a 500: the provider is to come again
+        logger.exception("door_failed")
+    return _unavailable()
 
 
 def _receive(request: HttpRequest, token: str) -> HttpResponse:

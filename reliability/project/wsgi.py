@@ -23,8 +23,16 @@ refuse_to_start()
 
 # Imported late: its models need the application that was just made.
 from reliability.claim import webhook  # noqa: E402
+from reliability.console.middleware import protect  # noqa: E402
 
 DOOR = "/hooks/"
+
+
+class Delivery(WSGIRequest):
+    """A request to the door, which reads bytes: a content type nobody can parse is no error."""
+
+    def _set_content_type_params(self, meta: Any) -> None:
+        self.content_type, self.content_params = meta.get("CONTENT_TYPE", ""), {}
 
 
 def application(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
@@ -32,28 +40,31 @@ def application(environ: dict[str, Any], start: Any) -> Iterable[bytes]:
     path = environ.get("PATH_INFO", "")
     if not path.startswith(DOOR):
         return pages(environ, start)
-    token = path.removeprefix(DOOR).removesuffix("/")
-    response = _take(environ, token)
+    response = _answer(environ, path.removeprefix(DOOR).removesuffix("/"))
     start(
         f"{response.status_code} {response.reason_phrase}",
         [(name, str(value)) for name, value in response.items()],
     )
-    return [response.content]
+    return [] if environ["REQUEST_METHOD"] == "HEAD" else [response.content]
 
 
-def _take(environ: dict[str, Any], token: str) -> HttpResponse:
-    request = WSGIRequest(environ)
+def _answer(environ: dict[str, Any], token: str) -> HttpResponse:
     try:
-        request.get_host()
-        response = webhook.receive(request, token)
-    except DisallowedHost:
-        response = JsonResponse({"error": "unknown host"}, status=HTTPStatus.BAD_REQUEST)
+        response = _take(Delivery(environ), token)
     except Exception:  # whatever it was, the provider is to come again
         logger.exception("door_failed")
         response = JsonResponse({"error": "try again"}, status=HTTPStatus.SERVICE_UNAVAILABLE)
         response["Retry-After"] = "5"
+    response["Content-Length"] = str(len(response.content))
+    protect(response)
+    return response
+
+
+def _take(request: WSGIRequest, token: str) -> HttpResponse:
+    try:
+        request.get_host()
+        return webhook.receive(request, token)
+    except DisallowedHost:
+        return JsonResponse({"error": "unknown host"}, status=HTTPStatus.BAD_REQUEST)
     finally:
         close_old_connections()
-    response["Content-Length"] = str(len(response.content))
-    response["X-Content-Type-Options"] = "nosniff"
-    return response

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from django.db import connection, transaction
+from django.db import DataError, connection, transaction
 from django.utils import timezone
 
 from reliability import sql
@@ -15,6 +15,7 @@ from reliability.claim import together
 from reliability.claim.accept import Asked, Asking, Delivered, Fate, claim_all
 from reliability.claim.together import claim_together
 from reliability.errors import TryAgain
+from reliability.handlers import MappedOperation
 from reliability.models import Delivery, Job, Receipt, Source
 from tests.database import world
 
@@ -189,3 +190,109 @@ def test_deliveries_to_two_tenants_keep_to_their_own(
     assert sorted(found) == sorted(
         (source.pk, source.pk, source.tenant_id) for source in (ours, theirs)
     )
+
+
+class Bomb:
+    """Goes off where the claim writes it down."""
+
+    def __init__(self, error: BaseException) -> None:
+        self.error = error
+
+    def __str__(self) -> str:
+        raise self.error
+
+
+def bombed(key: str, error: BaseException) -> Asked:
+    headers: Any = {"x": Bomb(error)}
+    return world.asked(key, headers=headers)
+
+
+@pytest.mark.parametrize("place", range(WAITERS))
+def test_a_delivery_that_cannot_even_be_written_down_costs_no_other_its_answer(
+    place: int,
+    threads: Callable[..., "Future[list[Fate]]"],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(together, "PATIENCE_SECONDS", 20)
+    source = world.source()
+    with held(source, "evt_held"):
+        first = threads(source, world.asked("evt_held"))
+        stuck()
+        others = []
+        for n in range(WAITERS):
+            poisoned = n == place
+            asked = (
+                bombed(f"evt_{n}", ZeroDivisionError())
+                if poisoned
+                else world.asked(f"evt_{n}")
+            )
+            others.append(threads(source, asked))
+            waiting(n + 1)
+    first.result(20)
+    poison = others.pop(place)
+    with pytest.raises(ZeroDivisionError):
+        poison.result(20)
+    assert [one.result(20)[0].verdict for one in others] == ["accepted"] * (WAITERS - 1)
+
+
+def test_a_number_the_database_cannot_hold_costs_no_other_its_answer(
+    threads: Callable[..., "Future[list[Fate]]"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "PATIENCE_SECONDS", 20)
+    source = world.source()
+    huge = MappedOperation(
+        operation_class="charge",
+        reference="ch_1",
+        amount_minor=2**70,
+        currency="EUR",
+        exponent=2,
+    )
+    with held(source, "evt_held"):
+        first = threads(source, world.asked("evt_held"))
+        stuck()
+        heir = threads(source, world.asked("evt_1"))
+        waiting(1)
+        poison = threads(source, world.asked("evt_2", operation=huge))
+        waiting(2)
+    first.result(20)
+    assert heir.result(20)[0].verdict == "accepted"
+    with pytest.raises(DataError):
+        poison.result(20)
+
+
+def test_when_the_thread_that_leads_dies_the_others_are_told_and_the_next_one_leads(
+    threads: Callable[..., "Future[list[Fate]]"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "PATIENCE_SECONDS", 20)
+    source = world.source()
+    with held(source, "evt_held"):
+        first = threads(source, world.asked("evt_held"))
+        stuck()
+        heir = threads(source, bombed("evt_0", SystemExit()))
+        waiting(1)
+        others = [threads(source, world.asked(f"evt_{n}")) for n in (1, 2)]
+        waiting(3)
+    first.result(20)
+    with pytest.raises(SystemExit):
+        heir.result(20)
+    assert [one.result(20)[0].verdict for one in others] == ["accepted"] * 2
+    assert threads(source, world.asked("evt_3")).result(20)[0].verdict == "accepted"
+    assert (together._queue._led, together._queue._waiting) == (False, [])
+
+
+def test_equal_bodies_under_two_unsigned_ids_are_seen_beside_each_other_too(
+    threads: Callable[..., "Future[list[Fate]]"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "PATIENCE_SECONDS", 20)
+    source = world.source()
+    with held(source, "evt_held"):
+        first = threads(source, world.asked("evt_held"))
+        stuck()
+        twins = [
+            threads(source, world.asked(key, body={}, replayable=True)) for key in ("a", "b")
+        ]
+        waiting(2)
+    first.result(20)
+    assert [one.result(20)[0].verdict for one in twins] == ["accepted"] * 2
+    flags = Receipt.objects.filter(key__key__in=["a", "b"])
+    assert sorted(flags.values_list("suspected_replay", flat=True)) == [False, True]
