@@ -10,7 +10,7 @@ from django.core.checks import CheckMessage, Warning  # noqa: A004 - Django's ow
 from django.db import DatabaseError, transaction
 from django.db.models import Exists, OuterRef
 
-from reliability.models import AlertRule, Tenant
+from reliability.models import AlertChannel, AlertRule, Tenant
 
 STAYS_HERE = {
     f"django.core.mail.backends.{name}.EmailBackend"
@@ -19,14 +19,21 @@ STAYS_HERE = {
 NAMED_MAX = 5
 
 
-def mail_leaves_the_machine(**_: Any) -> list[CheckMessage]:
-    """Warn outside DEBUG when alert mails would only be printed, kept or dropped here."""
+def mail_leaves_the_machine(
+    *, databases: Sequence[str] | None = None, **_: Any
+) -> list[CheckMessage]:
+    """Warn outside DEBUG when alert mails would only be printed, kept or dropped here.
+
+    Where the database may be asked (``--database default``), a channel besides mail is enough.
+    """
     if settings.DEBUG or settings.EMAIL_BACKEND not in STAYS_HERE:
+        return []
+    if databases and _a_channel_stands():
         return []
     return [
         Warning(
             f"Alerts go to {settings.EMAIL_BACKEND}, which sends nothing to anybody.",
-            hint="Set EMAIL_URL=smtp://user:password@host:587?tls=1.",
+            hint="Set EMAIL_URL=smtp://user:password@host:587?tls=1, or add a channel.",
             id="reliability.W020",
         )
     ]
@@ -63,7 +70,7 @@ def a_dead_beat_is_noticed(**_: Any) -> list[CheckMessage]:
 def every_tenant_can_be_woken(
     *, databases: Sequence[str] | None = None, **_: Any
 ) -> list[CheckMessage]:
-    """Warn outside DEBUG of tenants none of whose rules has an address.
+    """Warn outside DEBUG of tenants none of whose rules has an address or a channel.
 
     Reads the database, so register it under ``Tags.database``; before the first migration, or
     without a database, it has nothing to say.
@@ -72,19 +79,29 @@ def every_tenant_can_be_woken(
         return []
     return [
         Warning(
-            f"No enabled alert rule of tenant {slug!r} has a mail address.",
-            hint="Add addresses to its rules: nobody would hear of its dead letters.",
+            f"No enabled alert rule of tenant {slug!r} has a mail address or a channel.",
+            hint="Add one to its rules: nobody would hear of its dead letters.",
             id="reliability.W020",
         )
-        for slug in _without_address()
+        for slug in _without_anybody()
     ]
 
 
-def _without_address() -> list[str]:
-    woken = AlertRule.objects.filter(tenant=OuterRef("pk"), enabled=True).exclude(emails=[])
+def _a_channel_stands() -> bool:
     try:
         with transaction.atomic():
-            tenants = Tenant.objects.exclude(Exists(woken)).order_by("slug")
+            return AlertChannel.objects.standing().filter(rules__enabled=True).exists()
+    except DatabaseError:
+        return False
+
+
+def _without_anybody() -> list[str]:
+    rules = AlertRule.objects.filter(tenant=OuterRef("pk"), enabled=True)
+    mailed = rules.exclude(emails=[])
+    told = rules.filter(channels__in=AlertChannel.objects.standing())
+    try:
+        with transaction.atomic():
+            tenants = Tenant.objects.exclude(Exists(mailed) | Exists(told)).order_by("slug")
             return list(tenants.values_list("slug", flat=True)[:NAMED_MAX])
     except DatabaseError:
         return []

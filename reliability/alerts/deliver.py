@@ -1,4 +1,4 @@
-"""Sends the mails that alerts owe, one by one: at least once over a crash, else exactly once."""
+"""Sends the messages that alerts owe, one by one: at least once over a crash, else exactly once."""
 
 from __future__ import annotations
 
@@ -14,11 +14,13 @@ from django.db import connection, transaction
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from reliability.alerts import morning
+from reliability.alerts import chat, morning, webhook
 from reliability.alerts.message import compose, message_id
 from reliability.alerts.silences import silent
 from reliability.conf import conf
+from reliability.errors import AddressRefused, NoAnswer
 from reliability.models import AlertDelivery
+from reliability.models.sealing import CannotUnseal
 
 logger = logging.getLogger(__name__)
 
@@ -27,6 +29,8 @@ CLAIM_LOCK = 0x4D41494C
 FIRST_WAIT = timedelta(minutes=1)
 LONGEST_WAIT = timedelta(hours=1)
 HOUR = timedelta(hours=1)
+# SMTPException is an OSError, a bad header a ValueError.
+NOT_SENT = (OSError, ValueError, AddressRefused, NoAnswer, CannotUnseal)
 
 Outcome = Literal["sent", "put_off", "given_up"]
 Status = AlertDelivery.Status
@@ -51,7 +55,7 @@ class Claimed:
 
 
 def deliver() -> Delivered:
-    """Send the mails that are due, at most ``mails_per_pass_max``, through Django's backend.
+    """Send what is due, at most ``mails_per_pass_max``: by Django's mail backend, or its channel.
 
     Several callers at once never send one mail twice. A process that dies between sending and
     marking leaves the mail due again after ``mail_lease``; it then goes out a second time under
@@ -87,7 +91,7 @@ def _claim(now: datetime) -> Claimed | None:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [CLAIM_LOCK])
     owed = (
         _due(now)
-        .select_related("tenant", "alert__rule", "alert__source", "alert__tenant")
+        .select_related("channel", "tenant", "alert__rule", "alert__source", "alert__tenant")
         .first()
     )
     if owed is None:
@@ -145,15 +149,25 @@ def _settle(claimed: Claimed) -> Outcome:
         return _give_up(
             claimed, claimed.owed.error or "Its day was over before it could be sent."
         )
+    if claimed.owed.channel and claimed.owed.channel.removed_at:
+        return _give_up(claimed, "Its channel was removed before it could be sent.")
     try:
-        send(_composed(claimed))
-    except (
-        OSError,
-        ValueError,
-    ) as err:  # SMTPException is an OSError, a bad header a ValueError
+        _send(claimed)
+    except NOT_SENT as err:
         return _failed(claimed, f"{type(err).__name__}: {err}"[: conf().error_bytes_max])
     _mark(claimed, status=Status.SENT, sent_at=timezone.now(), error="")
     return "sent"
+
+
+def _send(claimed: Claimed) -> None:
+    """Send by mail or by the channel. Raises one of ``NOT_SENT``."""
+    match claimed.owed.channel:
+        case None:
+            send(_composed(claimed))
+        case channel if channel.is_webhook:
+            webhook.post(claimed.owed, channel.open())
+        case channel:
+            chat.notify(claimed.owed, channel.open().address)
 
 
 def _composed(claimed: Claimed) -> EmailMessage:

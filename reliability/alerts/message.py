@@ -112,10 +112,15 @@ def url(path: str) -> str:
 
 def message_id(owed: AlertDelivery) -> str:
     """Return the same id for the same alert, occasion and address, whoever sends it."""
+    host = urlsplit(url("/")).hostname or "reliability.invalid"
+    return f"<{stable_id(owed)}@{host}>"
+
+
+def stable_id(owed: AlertDelivery) -> str:
+    """Return 40 hexadecimal digits that name alert, occasion and address, and no other message."""
     about = owed.alert.public_id if owed.alert else owed.tenant.public_id
     said = f"{about}|{owed.occasion}|{owed.email}"
-    host = urlsplit(url("/")).hostname or "reliability.invalid"
-    return f"<{hashlib.sha256(said.encode()).hexdigest()[:40]}@{host}>"
+    return hashlib.sha256(said.encode()).hexdigest()[:40]
 
 
 def _facts(owed: AlertDelivery) -> Iterator[Fact]:

@@ -221,17 +221,14 @@ def _living(look: Look) -> Alert:
 
 
 def _owe(alert: Alert, occasion: str, look: Look) -> None:
-    """Write one mail per address into the outbox; the same occasion is owed once."""
-    owed = [
-        AlertDelivery(
-            tenant_id=alert.tenant_id,
-            alert=alert,
-            occasion=occasion,
-            email=email,
-            value=look.value,
-            counted_at=look.now,
-            due_at=look.now,
-        )
-        for email in dict.fromkeys(look.rule.emails)
+    """Write one message per address and channel; the same occasion is owed once."""
+    mails = [AlertDelivery(email=email) for email in dict.fromkeys(look.rule.emails)]
+    others = [
+        AlertDelivery(email=channel.key, channel=channel)
+        for channel in look.rule.channels.standing().order_by("pk")
     ]
+    owed = [*mails, *others]
+    for one in owed:
+        one.tenant_id, one.alert, one.occasion = alert.tenant_id, alert, occasion
+        one.value, one.counted_at, one.due_at = look.value, look.now, look.now
     AlertDelivery.objects.bulk_create(owed, ignore_conflicts=True)

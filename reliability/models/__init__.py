@@ -1,5 +1,6 @@
 """Every table of the product, one file per noun. One app, one migration history."""
 
+from reliability.models.channel import AlertChannel, AlertDelivery
 from reliability.models.claim import Body, Delivery, Operation, ProcessedKey, Receipt, Refusal
 from reliability.models.destination import ApiToken, Destination, DestinationAnswer
 from reliability.models.discrepancy import Discrepancy, IgnoreRule
@@ -20,11 +21,12 @@ from reliability.models.statement import (
     StatementLine,
     Verdict,
 )  # fmt: skip
-from reliability.models.watch import Alert, AlertDelivery, AlertRule, AuditEntry, Run
+from reliability.models.watch import Alert, AlertRule, AuditEntry, Run
 from reliability.models.work import Attempt, DeadLetter, Job
 
 __all__ = [
     "Alert",
+    "AlertChannel",
     "AlertDelivery",
     "AlertRule",
     "ApiCredential",

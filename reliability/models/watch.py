@@ -152,54 +152,6 @@ class Alert(models.Model):
         return f"{self.rule}: {self.status}"
 
 
-class AlertDelivery(models.Model):
-    """One message to one address; written with what it tells of, sent afterwards."""
-
-    class Status(models.TextChoices):
-        PENDING = "pending", "Pending"
-        SENT = "sent", "Sent"
-        FAILED = "failed", "Failed"
-
-    tenant = columns.tenant()
-    alert = models.ForeignKey(
-        Alert, null=True, on_delete=models.CASCADE, related_name="deliveries"
-    )
-    """``None``: a morning mail or a test."""
-    occasion = models.TextField()
-    """opened, reminder 1, reminder 2, …, resolved; morning <day>; test <number>."""
-    email = models.TextField()
-    value = models.BigIntegerField()
-    counted_at = models.DateTimeField()
-    """When ``value`` was counted: a mail that waited still says of which moment it speaks."""
-    status = models.TextField(choices=Status, default=Status.PENDING)
-    tries = models.PositiveSmallIntegerField(default=0)
-    due_at = models.DateTimeField()
-    error = models.TextField(default="", blank=True)
-    sent_at = models.DateTimeField(null=True)
-
-    class Meta:
-        verbose_name_plural = "alert deliveries"
-        constraints = [
-            models.UniqueConstraint(
-                fields=["alert", "occasion", "email"], name="one_message_per_occasion"
-            ),
-            models.UniqueConstraint(
-                fields=["tenant", "occasion", "email"],
-                condition=Q(alert=None),
-                name="one_mail_per_morning",
-            ),
-        ]
-        indexes = [
-            models.Index(
-                fields=["due_at"], name="messages_due", condition=Q(status="pending")
-            ),
-            models.Index(
-                fields=["email", "-sent_at"], name="messages_sent", condition=Q(status="sent")
-            ),
-        ]
-        permissions = [("send_test", "Can send a test to where alerts go")]
-
-
 class AuditEntryQuerySet(models.QuerySet["AuditEntry"]):
     def record(  # noqa: PLR0913 - an entry names who, what, about what, and why
         self,
