@@ -9,13 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from reliability.embedded.servers import throwaway
+from reliability.management import proof_words as words
 from reliability.management.inside import run_inside
 from reliability.management.progress import say
 from reliability.management.trial import Terms, yesterday
+from reliability.proof.plan import STRIKES, Fault
 from reliability.proof.verdict import Check, checks, figures, same_state
 
 Facts = dict[str, Any]
-BETWEEN = "between effect and completion"
+NAMED_FROM = 9
+"""From so many kills on, three are at named points, and one of those at least is reached."""
 
 
 class TrialEnded(Exception):
@@ -29,6 +32,7 @@ class Proof:
     terms: Terms
     replays: Sequence[Facts]
     kills: Sequence[Facts]
+    faults: Sequence[Facts] = ()
     checks: Sequence[Sequence[Check]]
     """One list a replay, and one for the run as a whole."""
 
@@ -45,6 +49,9 @@ class Proof:
             "kills_that_hit_a_running_job": sum(bool(kill["hit"]) for kill in self.kills),
             "jobs_hit": len(hit),
             "jobs_hit_by_where": dict(Counter(job["where"] for job in hit)),
+            "kills_by_point": words.by_point(self.kills),
+            "kills_by_second": words.by_second(self.kills),
+            "faults": dict(Counter(fault["strike"]["fault"] for fault in self.faults)),
             **self.replays[-1],
             "unknown_resolved": sum(each["unknown_resolved"] for each in self.replays),
             "unknown_requeued": sum(each["unknown_requeued"] for each in self.replays),
@@ -57,19 +64,29 @@ class Proof:
             "terms": asdict(self.terms),
             "figures": self.figures,
             "kill_log": list(self.kills),
+            "fault_log": list(self.faults),
             "failed": [c.facts() for group in self.checks for c in group if not c.ok],
             "replays": list(self.replays),
         }
 
     def words(self) -> str:
-        """Tell it to a person."""
-        return "\n".join([*_kill_lines(self.kills), "", *self._lines(), "", self._end()])
-
-    def _lines(self) -> list[str]:
-        shown = {name: value for name, value in self.figures.items() if name != "digest"}
+        """Tell it to a person: a table of what struck, two plots, the figures, the verdict."""
+        figures = self.figures
+        point, second = figures.pop("kills_by_point"), figures.pop("kills_by_second")
         lines = [
-            f"{name.replace('_', ' '):<32}{_plain(value)}" for name, value in shown.items()
+            *words.table(self.kills, self.faults),
+            *words.plot("kills by where they ended a process", point),
+            *words.seconds_plot(second),
+            "",
+            *words.figure_lines(figures),
+            *self._failures(),
+            "",
+            self._end(),
         ]
+        return "\n".join(lines)
+
+    def _failures(self) -> list[str]:
+        lines = []
         for number, group in enumerate(self.checks, 1):
             what = f"replay {number}" if number <= len(self.replays) else "all"
             for check in group:
@@ -89,7 +106,8 @@ def prove(terms: Terms, *, logs: Path | None = None) -> Proof:
     Raises `TrialEnded` where one of them could not be played to its end.
     """
     say(
-        f"seed {terms.seed}: {terms.events} events, {terms.replays} replays, {terms.kills} kills"
+        f"seed {terms.seed}: {terms.events} events, {terms.replays} replays, "
+        f"{terms.kills} kills, faults: {', '.join(terms.faults) or 'none'}"
     )
     say("control run, without faults")
     control = _play(terms.unfaulted, logs=logs and logs / "control")
@@ -109,9 +127,13 @@ def judge(terms: Terms, control: Facts, found: Facts) -> Proof:
         Check("all replays were played", terms.replays, len(replays)),
         *same_state([replay["digest"] for replay in replays], control=wanted),
         *_kills_hit(terms, found["kills"]),
+        *_faults_struck(terms, found),
     ]
     each = [checks(expected, replay) for expected, replay in zip(told, replays, strict=True)]
-    return Proof(terms=terms, replays=replays, kills=found["kills"], checks=[*each, whole])
+    return Proof(
+        terms=terms, replays=replays, kills=found["kills"], faults=found["faults"],
+        checks=[*each, whole],
+    )  # fmt: skip
 
 
 def _failed(terms: Terms, control: Facts) -> list[str]:
@@ -122,7 +144,8 @@ def _failed(terms: Terms, control: Facts) -> list[str]:
 def _kills_hit(terms: Terms, kills: Sequence[Mapping[str, Any]]) -> list[Check]:
     """A proof whose kills hit nothing proves nothing."""
     hit = any(kill["hit"] for kill in kills)
-    between = any(job["where"] == BETWEEN for kill in kills for job in kill["hit"])
+    between = any(job["where"] == words.BETWEEN for kill in kills for job in kill["hit"])
+    named = any(kill["point"] for kill in kills)
     return [
         Check(
             "every planned kill was carried out",
@@ -131,7 +154,29 @@ def _kills_hit(terms: Terms, kills: Sequence[Mapping[str, Any]]) -> list[Check]:
         ),
         Check("a kill hit a running job", bool(terms.kills), hit),
         Check("a kill came between effect and completion", bool(terms.kills), between),
+        Check("a process ended at a named point", terms.kills >= NAMED_FROM, named),
     ]
+
+
+def _faults_struck(terms: Terms, found: Facts) -> list[Check]:
+    """Nor does one whose faults did nothing."""
+    done = [fault for fault in found["faults"] if fault["did"]]
+    struck = Counter(fault["strike"]["fault"] for fault in done)
+    planned = {str(fault): 2 for fault in terms.faults if fault in STRIKES}
+    last = found["replays"][-1]
+    statuses, checked = last["requests_by_status"], []
+    if Fault.SIGSTOP in terms.faults:
+        hit = any(fault["hit"] for fault in done)
+        checked.append(
+            Check("a worker stood still while it had jobs", expected=True, found=hit)
+        )
+    if Fault.ANSWERS in terms.faults:
+        bad = bool(statuses.get("429") or statuses.get("500"))
+        checked.append(Check("the provider gave bad answers", expected=True, found=bad))
+    if Fault.CLOCK in terms.faults:
+        wrong = bool(last["attempts_by_a_wrong_clock"])
+        checked.append(Check("a worker with a wrong clock worked", expected=True, found=wrong))
+    return [Check("every planned fault struck", planned, dict(struck)), *checked]
 
 
 def _play(terms: Terms, *, logs: Path | None) -> Facts:
@@ -142,6 +187,7 @@ def _play(terms: Terms, *, logs: Path | None) -> Facts:
         arguments += [
             f"--kills={terms.kills}",
             *([] if terms.key_check else ["--no-key-check"]),
+            *([f"--faults={','.join(terms.faults)}"] if terms.faults else []),
         ]
         code = run_inside(arguments, folder=addresses.folder)
         if logs:
@@ -150,24 +196,3 @@ def _play(terms: Terms, *, logs: Path | None) -> Facts:
             raise TrialEnded(f"The trial ended with code {code} before it found anything.")
         facts: Facts = json.loads(found.read_text())
         return facts
-
-
-def _kill_lines(kills: Sequence[Facts]) -> list[str]:
-    return [
-        f"kill in replay {kill['kill']['replay'] + 1} after {kill['kill']['after']} deliveries: "
-        f"{kill['target']}, {_hits(kill['hit'])}"
-        for kill in kills
-    ]
-
-
-def _hits(hit: Sequence[Mapping[str, str]]) -> str:
-    if not hit:
-        return "hit no running job"
-    by_where = Counter(job["where"] for job in hit)
-    return ", ".join(f"{n} running {where}" for where, n in by_where.items())
-
-
-def _plain(value: object) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{name} {n}" for name, n in value.items()) or "none"
-    return str(value) if value != [] else "none"

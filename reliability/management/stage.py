@@ -7,7 +7,7 @@ import signal
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -17,6 +17,7 @@ from django.core.management import call_command
 
 from reliability.embedded.deployment import prepare
 from reliability.embedded.processes import children, identify
+from reliability.embedded.programs import Program
 from reliability.embedded.stack import Stack
 from reliability.models import Source
 from reliability.proof.cast import SOURCES, StorySource
@@ -53,12 +54,17 @@ class Stage:
 
 @dataclass(frozen=True, kw_only=True)
 class Wishes:
-    """What a stage is to be like; latencies in milliseconds, port 0 for any."""
+    """What a stage is to be like; latencies in milliseconds, port 0 for any.
+
+    ``variables`` are for all its processes, ``of_one`` for the program of that name alone.
+    """
 
     seed: int
     latency_ms: float
     key_check: bool = True
     port: int = 0
+    variables: Mapping[str, str] = field(default_factory=dict)
+    of_one: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @contextmanager
@@ -77,11 +83,18 @@ def stage(folder: Path, wishes: Wishes) -> Iterator[Stage]:
         surroundings = {**os.environ, **sink.environment}
         prepare(surroundings)
         addresses = cast_sources()
+        surroundings |= wishes.variables
         stack = Stack(folder, environment=surroundings, port=wishes.port, workers=2)
+        stack.programs = [_with(one, wishes.of_one.get(one.name, {})) for one in stack.programs]
         held.callback(stack.stop)
         stack.start()
         sender = Sender(stack.port, addresses)
         yield Stage(folder=folder, sink=sink, stack=stack, sender=sender)
+
+
+def _with(program: Program, variables: Mapping[str, str]) -> Program:
+    added = [f'{name}="{value}"' for name, value in variables.items()]
+    return replace(program, environment=",".join(filter(None, [program.environment, *added])))
 
 
 def _leave(number: int, _frame: FrameType | None) -> None:

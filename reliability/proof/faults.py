@@ -1,26 +1,24 @@
-"""Kill workers at random moments that a seed repeats, and write down what each kill hit."""
+"""Kill workers at random moments or at named points, and write down what each kill hit."""
 
 import os
 import random
 import signal
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, replace
-from functools import partial
-from typing import Any, Literal, Self
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
 
-from django.db import connections
-
+from reliability.killing import Point, obeyed, order, withdraw
 from reliability.models import Job
 from reliability.proof.cast import KINDS, Effect
+from reliability.proof.plan import Kill, Moment
 from reliability.proof.sink_process import Sink
+from reliability.proof.timeline import Timeline
 
-Moment = Literal["any", "busy", "effect"]
-GROUPS_PER_HUNDRED = 20
-FIRST_REPLAY_PER_HUNDRED = 70
-"""Repeats find most work done: kills among them hit little."""
+__all__ = ["Aim", "Group", "Kill", "Killed", "Killer"]
+
 LAND_SECONDS = 0.15
 """What was under way at the sink and in the database has ended by then."""
 FIND_SECONDS = 10.0
@@ -28,17 +26,6 @@ FIND_SECONDS = 10.0
 JOB_SECONDS = 0.4
 """About a job's life at the sink's latency: a kill comes at a random moment of it."""
 LOOK_SECONDS = 0.05
-
-
-@dataclass(frozen=True, kw_only=True)
-class Kill:
-    """One planned kill, once this many deliveries of a replay were answered."""
-
-    replay: int
-    after: int
-    whole_group: bool
-    moment: Moment = "any"
-    """What the target is waited for: jobs that run, a job that has had its effect, nothing."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,92 +39,49 @@ class Group:
 
 @dataclass(frozen=True, kw_only=True)
 class Killed:
-    """What one kill hit: the jobs that were running there, each with where it was."""
+    """What one kill hit: the jobs that were running there, each with where it was.
+
+    ``point`` is the named one at which the process ended; ``second`` counts from the run's start.
+    """
 
     kill: Kill
     target: str
     pids: Sequence[int]
     hit: Sequence[dict[str, str]] = field(default_factory=tuple)
+    point: str = ""
+    second: float = 0.0
 
     def facts(self) -> dict[str, Any]:
         """Return it as JSON can say it."""
         return asdict(self)
 
 
-def plan(seed: int, *, kills: int, replays: int, deliveries: int) -> list[Kill]:
-    """Draw the kills, in order: 80 % a pool child, 20 % a whole group; most in the first replay.
+class Aim:
+    """Finds what each kill is to hit, and kills it; ``folder`` is where points look for orders.
 
-    Half of them come while jobs run, half right after an effect; the first always does.
+    Without one, a kill at a point comes while jobs run.
     """
-    lots = random.Random(f"{seed} kills")
-    drawn = [_draw(lots, replays=replays, deliveries=deliveries) for _ in range(kills)]
-    ordered = sorted(drawn, key=lambda kill: (kill.replay, kill.after))
-    return [*(replace(one, replay=0, moment="effect") for one in ordered[:1]), *ordered[1:]]
-
-
-def _draw(lots: random.Random, *, replays: int, deliveries: int) -> Kill:
-    early = lots.randrange(100) < FIRST_REPLAY_PER_HUNDRED
-    moments: tuple[Moment, ...] = ("busy", "effect")
-    return Kill(
-        replay=0 if early else lots.randrange(replays),
-        after=lots.randint(1, deliveries),
-        whole_group=lots.randrange(100) < GROUPS_PER_HUNDRED,
-        moment=lots.choice(moments),
-    )
-
-
-class Killer:
-    """Carries out the kills of one replay while its deliveries are sent."""
 
     def __init__(
         self,
-        kills: Sequence[Kill],
         *,
         groups: Callable[[], Sequence[Group]],
         sink: Sink,
         seed: int,
+        folder: Path | None = None,
     ) -> None:
-        self.log: list[Killed] = []
-        self._kills, self._groups, self._sink = kills, groups, sink
-        self._lots = random.Random(f"{seed} targets {kills}")
-        self._answered = 0
-        self._changed = threading.Condition()
-        self._thread = threading.Thread(target=self._run, name="killer")
+        self._folder, self._groups, self._sink = folder, groups, sink
+        self._lots = random.Random(f"{seed} targets")
+        self._began = time.monotonic()
 
-    def __enter__(self) -> Self:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Wait until every kill is done: what has not come up by then comes now."""
-        with self._changed:
-            self._answered = max((kill.after for kill in self._kills), default=0)
-            self._changed.notify()
-        self._thread.join()
-
-    def answered(self) -> None:
-        """Hear of one more answered delivery."""
-        with self._changed:
-            self._answered += 1
-            self._changed.notify()
-
-    def _run(self) -> None:
-        try:
-            for kill in self._kills:
-                with self._changed:
-                    self._changed.wait_for(partial(self._reached, kill))
-                self._carry_out(kill)
-        finally:
-            connections.close_all()
-
-    def _reached(self, kill: Kill) -> bool:
-        return self._answered >= kill.after
-
-    def _carry_out(self, kill: Kill) -> None:
-        target = self._target(kill.moment)
+    def kill(self, kill: Kill) -> Killed:
+        """Carry it out: at its point where a process reaches that in time, else as any other."""
+        if kill.point and (pid := self._ordered(Point(kill.point))):
+            hit = self._hit((pid,))
+            return self._killed(kill, f"process {pid}", (pid,), hit=hit, point=kill.point)
+        target = self._target("busy" if kill.point else kill.moment)
         if target is None:
-            self.log.append(Killed(kill=kill, target="no group was up", pids=()))
-            return
+            return self._killed(kill, "no group was up", ())
         group, child = target
         if kill.moment == "busy":
             time.sleep(self._lots.uniform(0, JOB_SECONDS))
@@ -148,9 +92,28 @@ class Killer:
                 os.kill(child, signal.SIGKILL)
         pids = (group.parent, *group.pool) if kill.whole_group else (child,)
         name = f"group {group.name}" if kill.whole_group else f"pool child of {group.name}"
-        time.sleep(LAND_SECONDS)
-        hit = [self._told(job) for job in _running_in(pids)]
-        self.log.append(Killed(kill=kill, target=name, pids=pids, hit=hit))
+        return self._killed(kill, name, pids, hit=self._hit(pids))
+
+    def busy(self) -> tuple[int, list[dict[str, str]]] | None:
+        """Choose a pool child that works, and say what; ``None`` where no group is up."""
+        target = self._target("busy")
+        return (target[1], self._jobs((target[1],))) if target else None
+
+    def _killed(self, kill: Kill, target: str, pids: Sequence[int], **found: Any) -> Killed:
+        second = round(time.monotonic() - self._began, 2)
+        return Killed(kill=kill, target=target, pids=pids, second=second, **found)
+
+    def _ordered(self, point: Point) -> int | None:
+        """Order a death at the point and wait for it; ``None`` where nothing came there in time."""
+        if self._folder is None:
+            return None
+        order(self._folder, point)
+        until = time.monotonic() + FIND_SECONDS / 2
+        while time.monotonic() < until:
+            if pid := obeyed(self._folder, point):
+                return pid
+            time.sleep(LOOK_SECONDS)
+        return None if withdraw(self._folder, point) else obeyed(self._folder, point)
 
     def _target(self, moment: Moment) -> tuple[Group, int] | None:
         """Choose a group that is up and a child of it: a fitting one where there is any in time."""
@@ -173,6 +136,13 @@ class Killer:
             running = [job for job in running if _effects(counted, job)]
         return {_pid(job) for job in running}
 
+    def _hit(self, pids: Sequence[int]) -> list[dict[str, str]]:
+        time.sleep(LAND_SECONDS)
+        return self._jobs(pids)
+
+    def _jobs(self, pids: Sequence[int]) -> list[dict[str, str]]:
+        return [self._told(job) for job in _running_in(pids)]
+
     def _told(self, job: Job) -> dict[str, str]:
         """Say where the job was: the sink knows whether its effect had happened."""
         kind = KINDS.get(job.kind)
@@ -183,6 +153,20 @@ class Killer:
         else:
             where = "before its effect"
         return {"kind": job.kind, "key": job.key.key, "where": where}
+
+
+class Killer(Timeline[Kill, Killed]):
+    """Carries out kills, and nothing else, while deliveries are sent."""
+
+    def __init__(
+        self,
+        kills: Sequence[Kill],
+        *,
+        groups: Callable[[], Sequence[Group]],
+        sink: Sink,
+        seed: int,
+    ) -> None:
+        super().__init__(kills, Aim(groups=groups, sink=sink, seed=seed).kill)
 
 
 def _running_in(pids: Sequence[int]) -> list[Job]:

@@ -15,12 +15,12 @@ from reliability import Backoff, Event, LocalTransaction, ProviderHeader, RunOnc
 from reliability.claim.enqueue import enqueue
 from reliability.handlers import Handle
 from reliability.models import Tenant
-from reliability.proof import provider_line
+from reliability.proof import provider_line, wrong_clock
 from reliability.proof.cast import KINDS, Effect, StoryKind
 from reliability.proof.invention import FAILING_CUSTOMER
 from reliability.proof.mails import FOLLOW_UP, STORY_HEADER, message_id
 
-SOON = Backoff(first=timedelta(milliseconds=100), cap=timedelta(seconds=1), attempts=5)
+SOON = Backoff(first=timedelta(milliseconds=100), cap=timedelta(seconds=1), attempts=8)
 DESK = "desk@example.com"
 
 
@@ -123,6 +123,7 @@ def _declare(name: str, kind: StoryKind) -> Callable[[Handle], Handle]:
             return handler(name, policy=RunOnce())
 
 
+wrong_clock.set_wrong()
 _register()
 
 

@@ -5,13 +5,14 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from django.db.models import Count
+from django.db.models import Count, F
 
-from reliability.models import DeadLetter, Job, Operation, ProcessedKey, Receipt, Run
+from reliability.models import Attempt, DeadLetter, Job, Operation, ProcessedKey, Receipt, Run
 from reliability.proof.cast import Fate
 from reliability.proof.mails import STORY_HEADER
 from reliability.proof.post import Answered
 from reliability.proof.sink_process import Sink
+from reliability.proof.wrong_clock import AHEAD
 
 Facts = dict[str, Any]
 SHOWN_MAX = 20
@@ -31,6 +32,7 @@ def observe(sink: Sink, answers: Sequence[Answered]) -> Facts:
         "effects_with_several_keys": counts["operations_with_several_keys"],
         "raw_requests": counts["requests"],
         "replayed_by_the_sink": counts["replays"],
+        "requests_by_status": counts["by_status"],
         "mails": len(mails),
         "repeated_mails": _repeated(mail["message_id"] for mail in mails),
         "lost": lost(answers),
@@ -85,6 +87,9 @@ def _ledger() -> Facts:
         "conservation": {"accepted": keys.count(), "jobs": sum(states.values())} | states,
         "rescued_by_the_sweep": sum(run.facts["rescued"] for run in sweeps.only("facts")),
         "buried_by_the_sweep": sum(run.facts["buried"] for run in sweeps.only("facts")),
+        "attempts_by_a_wrong_clock": Attempt.objects.filter(
+            started_at__gt=F("ended_at") + AHEAD / 2
+        ).count(),
         "sweeps_by_trigger": dict(
             sweeps.values_list("trigger").annotate(Count("pk")).order_by("trigger")
         ),

@@ -168,7 +168,8 @@ def test_an_outage_hits_its_paths_only_and_is_not_remembered(provider: Provider)
 
 
 @pytest.mark.parametrize(
-    ("rate", "status"), [("throttle_rate", 429), ("unavailable_rate", 503)]
+    ("rate", "status"),
+    [("throttle_rate", 429), ("unavailable_rate", 503), ("error_rate", 500)],
 )
 def test_a_refusal_before_anything_began_is_not_remembered(
     provider: Provider, rate: str, status: int

@@ -16,6 +16,7 @@ from reliability.management.printing import say_json
 from reliability.management.progress import say
 from reliability.management.recording import record_proof
 from reliability.management.trial import Terms, run_trial
+from reliability.proof.plan import Fault
 
 
 class Command(BaseCommand):
@@ -26,6 +27,9 @@ class Command(BaseCommand):
         parser.add_argument("--events", type=int, default=300, help="distinct events (300)")
         parser.add_argument("--replays", type=int, default=3, help="times the day is sent (3)")
         parser.add_argument("--kills", type=int, default=10, help="SIGKILLs at workers (10)")
+        parser.add_argument(
+            "--faults", default="", help=f"all, or some of {','.join(Fault)} (none)"
+        )
         parser.add_argument("--seed", type=int, help="of the day and the kills (random)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
         parser.add_argument(
@@ -68,4 +72,15 @@ def _terms(options: dict[str, Any]) -> Terms:
         replays=options["replays"],
         kills=options["kills"],
         key_check=not options["no_key_check"],
+        faults=_faults(options["faults"]),
     )
+
+
+def _faults(text: str) -> tuple[Fault, ...]:
+    """Read the faults asked for, each once, in an order of their own."""
+    named = list(Fault) if text == "all" else [word for word in text.split(",") if word]
+    if unknown := sorted(set(named) - set(Fault)):
+        raise CommandError(
+            f"--faults knows no {', '.join(unknown)}; it knows all, {', '.join(Fault)}."
+        )
+    return tuple(fault for fault in Fault if fault in named)

@@ -9,7 +9,7 @@ from typing import Any
 class Behaviour:
     """What goes wrong on purpose; a rate is the chance from 0 to 1 that a request is hit.
 
-    Nothing began and nothing is remembered: outage, unavailable (503), throttle (429).
+    Nothing began and nothing is remembered: outage, unavailable (503), error (500), throttle (429).
     Remembered under the key: fail (500), a declined customer (402), all that was accepted.
     """
 
@@ -19,6 +19,7 @@ class Behaviour:
     unavailable_rate: float = 0.0
     throttle_rate: float = 0.0
     fail_rate: float = 0.0
+    error_rate: float = 0.0
     time_out_after_accepting: float = 0.0  # a rate: it takes effect, then the line goes dead
     latency_ms: float = 0.0
     answer_latency_ms: float = 0.0  # between the effect and the answer that tells of it

@@ -132,6 +132,8 @@ class Ledger:
         hit = request.path.startswith(tuple(self.behaviour.outage_paths))
         if (self.behaviour.outage and hit) or self._drawn("unavailable_rate", request.key):
             return error(503, "api_error", "The provider is not available.")
+        if self._drawn("error_rate", request.key):
+            return error(500, "api_error", "Something went wrong before anything began.")
         if self._drawn("throttle_rate", request.key):
             return error(429, "rate_limit_error", "Too many requests.")
         if len(request.key) > KEY_CHARACTERS_MAX:
