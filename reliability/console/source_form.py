@@ -2,10 +2,13 @@
 
 from django.http import QueryDict
 
+from reliability.claim.intake import Intake
 from reliability.claim.sources import Wanted, read_options
 from reliability.console.filters import NotUnderstood
 from reliability.models import Source
 from reliability.models.acting import Refused
+
+HELD = {"yes": True, "no": False}
 
 
 def wanted(asked: QueryDict) -> Wanted:
@@ -25,6 +28,14 @@ def wanted(asked: QueryDict) -> Wanted:
         statement_kinds=tuple(kinds),
         options=options,
     )
+
+
+def wanted_intake(asked: QueryDict) -> Intake:
+    """Read how events are to be taken in. Raises NotUnderstood for a word nobody offered."""
+    answer, held = asked.get("answer", ""), asked.get("hold_replays", "")
+    if answer not in Source.Answer.values or held not in HELD:
+        raise NotUnderstood("The form does not say how events are to be taken in.")
+    return Intake(answer=answer, hold_replays=HELD[held])
 
 
 def given_secret(asked: QueryDict) -> str | Refused | None:

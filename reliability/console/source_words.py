@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from reliability.claim.presets import PRESETS
+from reliability.claim.intake import no_answer_after_work
 from reliability.models import Source
 
 SCHEMES = {
@@ -50,8 +50,7 @@ def answer_in_words(source: Source) -> str:
     """Say when a delivery is answered, and why it cannot be otherwise where it cannot."""
     if source.answer == Source.Answer.AFTER_WORK:
         return "once its events are worked"
-    preset = PRESETS.get(source.preset) or PRESETS.get(source.scheme)
-    why = preset.no_answer_after_work if preset else ""
+    why = no_answer_after_work(source)
     return "once its events are claimed" + (f", always: {why}" if why else "")
 
 

@@ -29,6 +29,7 @@ class Traffic:
     source: Source
     accepted: Figure
     duplicates: Figure
+    conflicts: Figure
     refused: Figure
     last_at: datetime | None
     all_href: str
@@ -42,6 +43,7 @@ def traffic(source: Source, now: datetime) -> Traffic:
         source=source,
         accepted=_receipts(source, Verdict.ACCEPTED, since),
         duplicates=_receipts(source, Verdict.DUPLICATE, since),
+        conflicts=_receipts(source, Verdict.CONFLICT, since),
         refused=_refusals(source, since),
         last_at=newest.values_list("received_at", flat=True).first(),
         all_href=f"{reverse('console:deliveries')}?{urlencode({'source': source.slug})}",

@@ -147,6 +147,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("sources/<uuid:public_id>/rotate/", sources.rotate, name="rotate_secret"),
     path("sources/<uuid:public_id>/pause/", sources.pause, name="pause_source"),
     path("sources/<uuid:public_id>/resume/", sources.resume, name="resume_source"),
+    path("sources/<uuid:public_id>/intake/", sources.intake, name="set_intake"),
     path("sources/<uuid:public_id>/test/", sources.send_test, name="send_test_event"),
     path("members/", members.index, name="members"),
     path("members/add/", members.add, name="add_member"),

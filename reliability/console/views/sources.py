@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.utils.html import format_html
 
+from reliability.claim.intake import no_answer_after_work, set_intake
 from reliability.claim.presets import PRESETS
 from reliability.claim.sources import Added, Rotated, Wanted, add_source, rotate_secret
 from reliability.claim.try_door import Tried, try_door
@@ -22,7 +23,7 @@ from reliability.console.lists.sources import PAGE_SIZE, SourceFilter, SourceTab
 from reliability.console.once import put_aside, take_out
 from reliability.console.pages import show
 from reliability.console.paging import paged
-from reliability.console.source_form import given_secret, wanted
+from reliability.console.source_form import given_secret, wanted, wanted_intake
 from reliability.console.tables import trace_link
 from reliability.console.traffic import traffic
 from reliability.models import Job, Source, SourceSecret
@@ -77,6 +78,7 @@ def _in_words(request: OperatorRequest, source: Source) -> dict[str, Any]:
         "scheme": words.scheme_in_words(source),
         "options": list(words.options_in_words(source)),
         "answer": words.answer_in_words(source),
+        "never_after_work": no_answer_after_work(source),
         "statement": words.statement_in_words(source),
     }
 
@@ -163,6 +165,17 @@ def resume(request: OperatorRequest, public_id: str) -> HttpResponse:
     source = owned(request, _sources(request), public_id=public_id)
     reasoned(request, "Ending a pause needs a reason.")
     resume_source(source, act_of(request))
+    return redirect("console:source", source.public_id)
+
+
+@act(needs="change_source")
+def intake(request: OperatorRequest, public_id: str) -> HttpResponse:
+    """Change when a source answers and whether it holds suspected replays, for a reason."""
+    source = owned(request, _sources(request), public_id=public_id)
+    reasoned(request, "A change of how events are taken in needs a reason.")
+    done = set_intake(source, wanted_intake(request.POST), act_of(request))
+    if isinstance(done, Refused):
+        messages.error(request, f"{done.why} Nothing has changed.")
     return redirect("console:source", source.public_id)
 
 

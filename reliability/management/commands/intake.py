@@ -6,10 +6,11 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.db import transaction
 
-from reliability.claim.presets import PRESETS
-from reliability.management.asking import actor, source_called, tenant_called
+from reliability.claim.intake import Intake, set_intake
+from reliability.management.asking import actor, done, source_called, tenant_called
 from reliability.management.printing import say_facts, say_json
 from reliability.models import ApiCredential, AuditEntry, Source
+from reliability.work.dead_letters import Act
 
 ANSWERS = {"at-once": Source.Answer.AT_ONCE, "after-work": Source.Answer.AFTER_WORK}
 YES_NO = {"yes": True, "no": False}
@@ -36,33 +37,17 @@ class Command(BaseCommand):
 
 @transaction.atomic
 def _set(source: Source, options: dict[str, Any]) -> dict[str, Any]:
-    changes: dict[str, Any] = {}
-    if asked := options["answer"]:
-        changes["answer"] = _answer(source, ANSWERS[asked])
-    if asked := options["hold_replays"]:
-        changes["hold_replays"] = YES_NO[asked]
-    for name, value in changes.items():
-        setattr(source, name, value)
-    if changes:
-        source.save(update_fields=list(changes))
+    wanted = Intake(
+        answer=ANSWERS.get(options["answer"]), hold_replays=YES_NO.get(options["hold_replays"])
+    )
+    done(set_intake(source, wanted, Act(source.tenant, actor())))
     if variable := options["credential_from_env"]:
         ApiCredential.keep(source, _from_environment(variable))
-        changes["credential"] = "replaced"
-    if changes:
         AuditEntry.objects.record(
             source.tenant, actor=actor(), act="set intake", about="source",
-            about_id=source.slug, **changes,
+            about_id=source.slug, credential="replaced",
         )  # fmt: skip
     return _facts(source)
-
-
-def _answer(source: Source, wanted: Source.Answer) -> Source.Answer:
-    preset = PRESETS.get(source.preset) or PRESETS[source.scheme]
-    if wanted == Source.Answer.AFTER_WORK and preset.no_answer_after_work:
-        raise CommandError(
-            f"{source.slug!r} cannot answer after work: {preset.no_answer_after_work}."
-        )
-    return wanted
 
 
 def _from_environment(variable: str) -> str:
