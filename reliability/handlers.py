@@ -81,6 +81,8 @@ class MappedOperation:
     currency: str | None = None
     exponent: int | None = None
     occurred_at: datetime | None = None
+    batch: str | None = None
+    """The payout or batch it is settled with, where a statement lists that as one."""
 
 
 class DownstreamKey(str):

@@ -261,6 +261,7 @@ def _as_row(row: _Row) -> dict[str, Any]:
         "amount_minor": doing and doing.amount_minor,
         "currency": doing and doing.currency,
         "exponent": doing and doing.exponent,
+        "batch": doing and doing.batch,
         "occurred_at": (doing and doing.occurred_at) or event.occurred_at,
         "held": event.held,
         "unconfirmed": event.unconfirmed,

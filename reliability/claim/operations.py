@@ -24,7 +24,7 @@ class OperationRule:
     """Where one type of event says which operation it is.
 
     ``event_type`` is exact, or a prefix when it ends in ``.*``. Pointers are alternatives,
-    the first that leads somewhere counts. A rule holds only if every ``only_if`` value is
+    the first that leads somewhere counts; ``batch`` leads to the payout or batch it belongs to. A rule holds only if every ``only_if`` value is
     there and no ``unless`` value is. Amounts are minor units, or major ones as text.
     """
 
@@ -34,6 +34,7 @@ class OperationRule:
     amount: Sequence[str] = ()
     currency: Sequence[str] = ()
     occurred_at: Sequence[str] = ()
+    batch: Sequence[str] = ()
     amount_unit: Literal["minor", "major"] = "minor"
     exponents: str = "iso"
     only_if: Sequence[tuple[str, JsonValue]] = ()
@@ -104,6 +105,7 @@ def _operation(rule: OperationRule, reference: str, payload: JsonValue) -> Mappe
     minor = None if decimals is None else _minor(amount, rule.amount_unit, decimals)
     if minor is None:
         currency, decimals = None, None
+    batch = identity_key([_first(payload, rule.batch)])
     return MappedOperation(
         operation_class=rule.operation_class,
         reference=reference,
@@ -111,6 +113,7 @@ def _operation(rule: OperationRule, reference: str, payload: JsonValue) -> Mappe
         currency=currency,
         exponent=decimals,
         occurred_at=occurred_at,
+        batch=batch if isinstance(batch, str) else None,
     )
 
 

@@ -108,6 +108,8 @@ class Operation(models.Model):
     currency = models.CharField(max_length=3, null=True)
     exponent = models.SmallIntegerField(null=True)
     occurred_at = models.DateTimeField()
+    batch = columns.key_text(null=True)
+    """The payout or batch it is settled with, where a statement lists that as one."""
 
     class Meta:
         constraints = [
@@ -119,6 +121,11 @@ class Operation(models.Model):
         indexes = [
             models.Index(fields=["source", "occurred_at"], name="operations_of_a_day"),
             models.Index(fields=["reference"], name="operation_anywhere"),
+            models.Index(
+                fields=["source", "batch"],
+                name="operations_of_a_batch",
+                condition=models.Q(batch__isnull=False),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -28,6 +28,7 @@ from reliability.reconcile.discrepancies import (
 from reliability.reconcile.providers.known import OBJECTS
 from reliability.reconcile.providers.provided import CannotFetch, Fetched
 from reliability.reconcile.remake import Unmade, event_from
+from reliability.reconcile.verdicts import Cause
 from reliability.work.dead_letters import Act, Seen, requeue
 
 Status = Discrepancy.Status
@@ -161,6 +162,10 @@ def _requeue(job: Job, act: Act) -> str | Refusal:
 def _take_in(
     discrepancy: Discrepancy, act: Act, provided: Mapping[str, Any] | None
 ) -> Recovered | Refusal:
+    if discrepancy.cause != Cause.NEVER_RECEIVED:
+        return Refusal(
+            "It is a group whose operations are here; requeue those that did not take effect."
+        )
     found = _event(discrepancy, provided)
     if isinstance(found, Refusal):
         return found

@@ -144,11 +144,13 @@ def _is_handled(entry: Door, rule: OperationRule) -> bool:
 
 def _operation(discrepancy: Discrepancy, line: StatementLine) -> MappedOperation:
     """Name the operation as an event would: an outgoing amount carries no sign there."""
-    outgoing = line.amount_minor < 0 and discrepancy.operation_class in OUTGOING
+    # Of a group told in several lines this is their sum.
+    minor = line.amount_minor if discrepancy.their_minor is None else discrepancy.their_minor
+    outgoing = minor < 0 and discrepancy.operation_class in OUTGOING
     return MappedOperation(
         operation_class=discrepancy.operation_class,
         reference=discrepancy.reference,
-        amount_minor=-line.amount_minor if outgoing else line.amount_minor,
+        amount_minor=-minor if outgoing else minor,
         currency=line.currency,
         exponent=line.exponent,
         occurred_at=_occurred_at(line),

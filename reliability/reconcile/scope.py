@@ -9,7 +9,8 @@ from reliability.reconcile.formats.base import Line, StatementError
 #: Options of the compare; whatever else a source declares belongs to its format.
 OPTIONS = frozenset(
     {
-        "cadence", "currencies", "declared", "exponents", "grace_hours", "holidays",
+        "cadence", "currencies", "declared", "exponents", "grace_hours", "grouped_classes",
+        "holidays",
         "operation_classes", "outgoing_classes", "recover_as", "recover_limit_minor",
         "reference_names", "tolerance_minor",
     }
@@ -58,6 +59,8 @@ class ClassScope:
     grace: timedelta
     tolerance_minor: int
     references: tuple[str, ...]
+    grouped: bool = False
+    """Compared by payout or batch: one item on one side against many, by their sum."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +72,16 @@ class Scope:
     by_own_id: bool
 
     def operation(self, line: Line) -> tuple[str | None, str | None]:
-        """Return (operation class, reference) of a line; no class: out of scope."""
+        """Return (operation class, reference) of a line; no class: out of scope.
+
+        Of a class that is compared in groups, the group is the reference.
+        """
         named = self.line_kinds.get(line.kind) or self.line_kinds.get(ANY_KIND, line.kind)
         scope = self.classes.get(named)
         if scope is None:
             return None, None
+        if scope.grouped and line.group:
+            return named, line.group
         for name in scope.references:
             if found := line.references.get(name):
                 return named, found
@@ -95,6 +103,7 @@ def scope_of(
     outgoing = OUTGOING | set(_list(options, "outgoing_classes"))
     grace, tolerance = _numbers(options, "grace_hours"), _numbers(options, "tolerance_minor")
     names = tuple(_list(options, "reference_names"))
+    grouped = _list(options, "grouped_classes")
     return Scope(
         classes={
             one: ClassScope(
@@ -103,6 +112,7 @@ def scope_of(
                 grace=timedelta(hours=grace.get(one, grace_hours)),
                 tolerance_minor=tolerance.get(one, 0),
                 references=names or REFERENCES.get(one, OTHER_REFERENCES),
+                grouped=one in grouped,
             )
             for one in classes
         },

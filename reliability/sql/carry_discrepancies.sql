@@ -28,6 +28,7 @@ WITH found AS (
     WHERE verdict.report_id = %(report_id)s
       AND verdict.verdict = ANY(ARRAY(SELECT jsonb_object_keys(%(families)s::jsonb)))
       AND verdict.reference IS NOT NULL AND verdict.currency IS NOT NULL
+    -- The sums of a group stand in its first row.
     ORDER BY verdict.operation_class, verdict.reference, family, verdict.id
 ),
 before AS MATERIALIZED (

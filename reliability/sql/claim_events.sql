@@ -33,7 +33,7 @@ WITH asked AS MATERIALIZED (
         n int, d int, delivery_id bigint, tenant_id bigint, source_id bigint,
         key text, kind text, queue text, downstream_key text, asked_by text,
         operation_class text, reference text, amount_minor bigint, currency text,
-        exponent smallint, occurred_at timestamptz,
+        exponent smallint, batch text, occurred_at timestamptz,
         held text, outcome text, reason text, headers jsonb, replayable boolean,
         unconfirmed boolean)
     JOIN unnest(%(bodies)s::bytea[]) WITH ORDINALITY AS body(raw, n) USING (n)
@@ -47,9 +47,9 @@ WITH asked AS MATERIALIZED (
 fresh_operation AS (
     INSERT INTO reliability_operation
         (tenant_id, source_id, operation_class, reference, key_id,
-         amount_minor, currency, exponent, occurred_at)
+         amount_minor, currency, exponent, batch, occurred_at)
     SELECT tenant_id, source_id, operation_class, reference, new_id,
-           amount_minor, currency, exponent, coalesce(occurred_at, %(now)s)
+           amount_minor, currency, exponent, batch, coalesce(occurred_at, %(now)s)
     FROM asked
     WHERE operation_class IS NOT NULL AND known_id IS NULL
     ON CONFLICT (tenant_id, source_id, operation_class, reference) DO NOTHING

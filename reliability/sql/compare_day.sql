@@ -2,7 +2,8 @@
 -- operation, stored under a report that is yet to be written.
 --
 --   report_id, tenant_id, source_id, statement_id
---   scope           jsonb array: operation_class, sign, grace (interval), tolerance_minor
+--   scope           jsonb array: operation_class, sign, grace (interval), tolerance_minor, and
+--                   grouped where it is: those are left to compare_groups.sql
 --   day, zone       the local day and its IANA zone
 --   starts, ends    its instants; carried: from when on operations of ours are looked at, earlier
 --                   than starts where the day before left some in transit
@@ -17,7 +18,7 @@
 
 WITH scope AS (
     SELECT * FROM jsonb_to_recordset(%(scope)s) AS declared(
-        operation_class text, sign int, grace interval, tolerance_minor bigint)
+        operation_class text, sign int, grace interval, tolerance_minor bigint, grouped boolean)
 ),
 line AS (
     SELECT line.id, operation_class, line.reference, line.amount_minor, line.currency,
@@ -28,13 +29,14 @@ line AS (
            row_number() OVER (PARTITION BY operation_class, line.reference ORDER BY line.position)
                AS nth
     FROM reliability_statementline line LEFT JOIN scope USING (operation_class)
-    WHERE line.statement_id = %(statement_id)s
+    WHERE line.statement_id = %(statement_id)s AND grouped IS NOT TRUE
 ),
 our AS (
     SELECT operation.id, operation_class, operation.reference, operation.amount_minor,
            operation.currency, operation.exponent, operation.occurred_at, operation.key_id
     FROM reliability_operation operation JOIN scope USING (operation_class)
-    WHERE operation.tenant_id = %(tenant_id)s AND operation.source_id = %(source_id)s
+    WHERE grouped IS NOT TRUE
+      AND operation.tenant_id = %(tenant_id)s AND operation.source_id = %(source_id)s
       AND operation.occurred_at >= %(carried)s AND operation.occurred_at < %(ends)s
 ),
 met AS (

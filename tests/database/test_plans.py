@@ -32,6 +32,7 @@ PLANS: dict[str, set[str]] = {
     "claim_jobs": {"jobs_to_start"},
     "close_discrepancies": {"verdicts_of_a_report"},
     "compare_day": {"operations_of_a_day"},
+    "compare_groups": {"operations_of_a_batch"},
     "confirm_effect": {"one_mark_per_effect"},
     "count_refusals": {"one_counter_per_reason_and_hour"},
     "defer_job": JOB,

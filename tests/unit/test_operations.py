@@ -82,3 +82,13 @@ def test_the_first_rule_that_finds_a_reference_counts() -> None:
     mapped = map_operation([blind, second, RULE], "pay.in", {"ref": "r"})
     assert mapped is not None
     assert mapped.operation_class == "second"
+
+
+def test_an_operation_names_the_batch_it_is_settled_with_where_the_event_does() -> None:
+    rule = replace(RULE, batch=["/settled/in", "/batch"])
+    batches = [
+        mapped and mapped.batch
+        for payload in ({"ref": "r", "batch": "po_1"}, {"ref": "r"}, {"ref": "r", "batch": ""})
+        if (mapped := map_operation([rule], "pay.in", payload))
+    ]
+    assert batches == ["po_1", None, None]
