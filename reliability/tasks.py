@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from reliability import dispatch
 from reliability.alerts.deliver import deliver
-from reliability.alerts.evaluate import draining, evaluate, last_look
+from reliability.alerts.evaluate import draining, evaluate, held_back, last_look
 from reliability.alerts.heartbeat import heartbeat
 from reliability.alerts.morning import owe_mornings
 from reliability.alerts.notices import tell_askers
@@ -27,6 +27,7 @@ from reliability.reconcile import plan
 from reliability.reconcile.collect import collect
 from reliability.reconcile.undelivered import check_undelivered
 from reliability.sweep import last_good, sweep
+from reliability.sweep.ledger import count_ledger
 from reliability.sweep.prune import prune
 from reliability.work import attempt, drain
 from reliability.work.redrive import advance
@@ -47,6 +48,7 @@ def run_drain(queue: str) -> None:
 def tick_sweep() -> None:
     sweep(Run.Trigger.BEAT)
     heartbeat("sweep", Run.Trigger.BEAT)
+    count_ledger(timezone.now())
 
 
 @shared_task(name="reliability.tick_alerts", ignore_result=True)
@@ -82,7 +84,9 @@ def tick_schedule() -> None:
 @shared_task(name="reliability.tick_redrive", ignore_result=True)
 def tick_redrive() -> None:
     now = timezone.now()
-    drained = draining()
+    drained = (
+        draining() | held_back()
+    )  # an operator may have cancelled or paused one meanwhile
     advance(now)
     tell(now)
     if drained - draining():  # what one held back is judged at once

@@ -8,12 +8,13 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from itertools import groupby
+from typing import Any
 
 from django.db import DatabaseError, transaction
 from django.utils import timezone
 
 from reliability.alerts.looking import Exceptions, looks
-from reliability.alerts.moves import LIVE, Look, Move, move
+from reliability.alerts.moves import LIVE, Look, Move, end_unmeasured, move
 from reliability.models import Alert, AlertRule, Redrive, Run, Tenant
 
 logger = logging.getLogger(__name__)
@@ -42,10 +43,10 @@ def evaluate(trigger: str) -> Evaluated:
     A measure the database could not answer is named in ``failed``, its alerts keep their state.
     Two passes at once are harmless.
     """
-    now, by = timezone.now(), Run.Trigger(trigger)
+    now, by, drained = timezone.now(), Run.Trigger(trigger), draining()
     moves: Counter[Move] = Counter()
     failed: list[str] = []
-    _end_those_of_disabled_rules(now)
+    end_unmeasured(AlertRule.objects.filter(enabled=False), now)
     for (tenant, measure), rules in _rules_by_measure():
         try:
             moves += _evaluate(tenant, rules, now=now, by=by)
@@ -63,13 +64,19 @@ def evaluate(trigger: str) -> Evaluated:
         resolved=moves["resolved"],
         failed=tuple(failed),
     )
-    _record(evaluated, by, now)
+    _record(asdict(evaluated) | {"draining": sorted(drained)}, by, now)
     return evaluated
 
 
 def draining() -> set[int]:
     """Return the redrives that are running, and so may hold alerts back."""
     return set(Redrive.objects.draining().values_list("pk", flat=True))
+
+
+def held_back() -> set[int]:
+    """Return the redrives that were running at the last look: it may have told nobody for them."""
+    last = Run.objects.filter(job=JOB).order_by("-started_at", "-pk").first()
+    return set(last.facts.get("draining", ())) if last else set()
 
 
 def last_look() -> datetime | None:
@@ -101,28 +108,18 @@ def _evaluate(
     return moves
 
 
-def _end_those_of_disabled_rules(now: datetime) -> None:
-    """A rule switched off takes its alerts along, without a mail: nobody measured them low."""
-    for status, end in (
-        (Alert.Status.PENDING, Alert.Status.DROPPED),
-        (Alert.Status.OPEN, Alert.Status.RESOLVED),
-    ):
-        of_disabled = Alert.objects.filter(rule__in=AlertRule.objects.filter(enabled=False))
-        of_disabled.filter(status=status).update(status=end, resolved_at=now)
-
-
 def _log(done: Move, look: Look) -> None:
     if done != "nothing":
         facts = {"rule_id": look.rule.pk, "source_id": look.source_id, "value": look.value}
         logger.info("alert_%s", done, extra=facts | {"withheld": look.hush})
 
 
-def _record(evaluated: Evaluated, by: Run.Trigger, now: datetime) -> None:
+def _record(facts: dict[str, Any], by: Run.Trigger, now: datetime) -> None:
     Run.objects.create(
         job=JOB,
         trigger=by,
         started_at=now,
         ended_at=timezone.now(),
-        ok=not evaluated.failed,
-        facts=asdict(evaluated),
+        ok=not facts["failed"],
+        facts=facts,
     )

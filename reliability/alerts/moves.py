@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal, assert_never
 
 from django.db import IntegrityError, transaction
-from django.db.models import F, Q
+from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Greatest
 
 from reliability.alerts.measures import facts_of
@@ -106,6 +106,16 @@ def move(look: Look) -> Move:
         case never:
             assert_never(never)
     return done
+
+
+def end_unmeasured(rules: QuerySet[AlertRule], now: datetime) -> None:
+    """End the alerts of rules that look no more, without a message: nobody measured them low."""
+    for status, end in (
+        (Alert.Status.PENDING, Alert.Status.DROPPED),
+        (Alert.Status.OPEN, Alert.Status.RESOLVED),
+    ):
+        of_these = Alert.objects.filter(rule__in=rules, status=status)
+        of_these.update(status=end, resolved_at=now)
 
 
 def _hold(look: Look, since: datetime) -> Move:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -14,7 +15,9 @@ from reliability import tasks
 from reliability.alerts.checks import a_dead_beat_is_noticed
 from reliability.alerts.heartbeat import heartbeat
 from reliability.alerts.shipped import ship_rules
-from reliability.models import Alert, Redrive, RedriveMember, Run
+from reliability.models import Alert, AlertRule, Redrive, RedriveMember, Run
+from reliability.work.dead_letters import Act
+from reliability.work.redrive import cancel, pause
 from tests.database.elsewhere import Heard, Says, allow_loopback, serving
 from tests.database.letters import a_source, a_tenant, dead_letters
 
@@ -106,34 +109,53 @@ def test_where_beat_is_silent_a_worker_says_so(settings: LazySettings) -> None:
     ]
 
 
+def a_redrive_that_holds_an_alert_back(clock: time_machine.Traveller) -> Redrive:
+    """Return a running redrive of all letters, five minutes after they were too many."""
+    source = a_source(a_tenant())
+    ship_rules(source.tenant, ["on-call@acme.example"])
+    AlertRule.objects.exclude(measure="open letters").delete()
+    dead_letters(source, 30)
+    redrive = Redrive.objects.create(
+        tenant=source.tenant, state="running", asked="source=stripe-live", cutoff_at=NOON,
+        actor="ines", reason="fixed", started_at=NOON, paced_at=NOON, step=2,
+    )  # fmt: skip
+    RedriveMember.objects.bulk_create(
+        RedriveMember(
+            tenant=source.tenant, redrive=redrive, letter=letter, job_id=letter.job_id,
+            round=1, version=1, verdict="will run", outcome="failed again",
+            settled_at=NOON,
+        )
+        for letter in source.letters.order_by("pk")
+    )  # fmt: skip
+    tasks.tick_alerts()
+    clock.shift(5 * MINUTE)
+    tasks.tick_alerts()
+    assert Alert.objects.get().status == "pending"
+    return redrive
+
+
 def test_an_alert_is_judged_again_in_the_tick_that_ends_its_redrive() -> None:
     with time_machine.travel(NOON, tick=False) as clock:
-        source = a_source(a_tenant())
-        [rule, *others] = ship_rules(source.tenant, ["on-call@acme.example"])
-        for other in others:
-            other.delete()
-        dead_letters(source, 30)
-        redrive = Redrive.objects.create(
-            tenant=source.tenant, state="running", asked="source=stripe-live", cutoff_at=NOON,
-            actor="ines", reason="fixed", started_at=NOON, paced_at=NOON, step=2,
-        )  # fmt: skip
-        letters = list(source.letters.order_by("pk"))
-        RedriveMember.objects.bulk_create(
-            RedriveMember(
-                tenant=source.tenant, redrive=redrive, letter=letter, job_id=letter.job_id,
-                round=1, version=1, verdict="will run", outcome="failed again",
-                settled_at=NOON,
-            )
-            for letter in letters
-        )  # fmt: skip
-        tasks.tick_alerts()
-        clock.shift(5 * MINUTE)
-        tasks.tick_alerts()
-        assert (Alert.objects.get().status, rule.measure) == ("pending", "open letters")
+        redrive = a_redrive_that_holds_an_alert_back(clock)
         tasks.tick_redrive()
         redrive.refresh_from_db()
     assert redrive.state in {"done", "stopped"}
     assert Alert.objects.get().status == "open"
+
+
+@pytest.mark.parametrize("verb", [cancel, pause])
+def test_an_alert_is_judged_at_once_when_an_operator_stops_its_redrive(
+    verb: Callable[[Redrive, Act], Redrive],
+) -> None:
+    with time_machine.travel(NOON, tick=False) as clock:
+        redrive = a_redrive_that_holds_an_alert_back(clock)
+        verb(redrive, Act(redrive.tenant, "ines", reason="wrong letters"))
+        looked = Run.objects.filter(job="alerts")
+        before = looked.count()
+        tasks.tick_redrive()
+        assert Alert.objects.get().status == "open"
+        tasks.tick_redrive()
+        assert looked.count() == before + 1
 
 
 def test_start_warns_when_nothing_outside_would_miss_a_dead_beat(
