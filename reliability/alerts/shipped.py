@@ -64,18 +64,10 @@ def ship_rules(tenant: Tenant, emails: Sequence[str]) -> list[AlertRule]:
 
 
 def _ship(tenant: Tenant, rule: Shipped, emails: list[str]) -> AlertRule:
-    row, _created = AlertRule.objects.get_or_create(
-        tenant=tenant,
-        source=None,
-        kind="",
-        fingerprint="",
-        measure=rule.measure,
-        defaults={
-            "name": rule.name,
-            "high": rule.high,
-            "low": rule.low,
-            "hold_seconds": int(rule.hold.total_seconds()),
-            "emails": emails,
-        },
-    )
-    return row
+    """Return the tenant's first rule of this measure on everything, made now where it has none."""
+    scope = {"tenant": tenant, "source": None, "kind": "", "fingerprint": ""}
+    has = AlertRule.objects.filter(**scope, measure=rule.measure).order_by("pk").first()
+    return has or AlertRule.objects.create(
+        **scope, measure=rule.measure, name=rule.name, high=rule.high, low=rule.low,
+        hold_seconds=int(rule.hold.total_seconds()), emails=emails,
+    )  # fmt: skip

@@ -21,6 +21,7 @@ from reliability.alerts.checks import (
 )
 from reliability.alerts.shipped import ship_rules
 from reliability.models import AlertRule, Source
+from tests.database.elsewhere import Says, allow_loopback, serving
 from tests.database.letters import a_source, a_tenant, dead_letters
 
 NIGHT = datetime(2026, 10, 2, 3, 0, tzinfo=UTC)
@@ -65,7 +66,9 @@ def test_the_list_shows_rules_and_living_alerts_of_one_tenant(
     listed = json.loads(alerts("--json", "--tenant", "acme"))
     assert len(listed["rules"]) == 8
     assert listed["rules"][0] == {
-        "id": str(AlertRule.objects.get(tenant=source.tenant, measure="open letters").public_id),
+        "id": str(
+            AlertRule.objects.get(tenant=source.tenant, measure="open letters").public_id
+        ),
         "tenant": "acme",
         "rule": "Open dead letters",
         "source": "each",
@@ -138,3 +141,69 @@ def test_before_the_first_migration_there_is_nothing_to_warn_of(source: Source) 
     with connection.cursor() as cursor:
         cursor.execute("ALTER TABLE reliability_tenant RENAME TO elsewhere")
     assert every_tenant_can_be_woken(databases=["default"]) == []
+
+
+def test_a_channel_is_added_listed_told_by_a_rule_and_removed(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    allow_loopback(monkeypatch)
+    with serving(lambda _: Says(204)) as server:
+        monkeypatch.setattr("sys.stdin", io.StringIO(f"{server.url}/hook?token=t0p\n"))
+        ours = ("--tenant", "acme", "--name", "ops")
+        added = json.loads(alerts("channel", "add", *ours, "--address", "-", "--json"))
+    assert added["secret"].startswith("whsec_")
+    listed = alerts("channels", "--tenant", "acme", "--json")
+    assert added["secret"] not in listed
+    assert "t0p" not in listed
+    mailed, hook = json.loads(listed)["channels"]
+    assert (mailed["channel"], mailed["to"]) == ("on-call@acme.example", "mail")
+    assert (hook["channel"], hook["to"]) == ("ops", f"{server.url}/…")
+    assert len(hook["rules"]) == 8
+
+    rule = ("--tenant", "acme", "--measure", "inflow", "--name", "Flood", "--high", "9")
+    alerts("add", *rule, "--low", "1", "--channel", "ops", "--remind", "0")
+    flood = AlertRule.objects.get(name="Flood")
+    assert (flood.remind_seconds, flood.channels.get().name) == (0, "ops")
+    with pytest.raises(CommandError, match=r"Unknown channel 'pager'\. Known: ops"):
+        alerts("add", *rule, "--low", "1", "--channel", "pager")
+
+    assert '"removed": "ops"' in alerts("channel", "remove", *ours, "--json")
+    assert len(json.loads(alerts("channels", "--tenant", "acme", "--json"))["channels"]) == 1
+    with pytest.raises(CommandError, match=r"Unknown channel 'ops'\. Known: none yet"):
+        alerts("channel", "remove", *ours)
+    with pytest.raises(CommandError, match="alerts channel add or alerts channel remove"):
+        alerts("channel", *ours)
+
+
+@pytest.mark.parametrize(
+    ("more", "why"),
+    [
+        (("--low", "9"), "closes below where it opens"),
+        (("--low", "-1"), "closes below where it opens"),
+        (("--measure", "mood"), "Unknown measure 'mood'"),
+        (("--currency", "EUR"), "A rule on money, and no other"),
+        (("--measure", "money at risk", "--currency", "EURO"), "three letters"),
+        (("--measure", "statement", "--kind", "x"), "letters and jobs name a kind"),
+        (("--measure", "oldest ready job", "--cause", "f1"), "letters name a cause"),
+        (("--hold", "-1"), "within thirty days"),
+        (("--remind", "9999999"), "within thirty days"),
+        (("--high", "9999999999999999"), "never reached"),
+        (("--email", "nobody"), "'nobody' is not a mail address"),
+        (("--name", " "), "name of at most 120"),
+        (("--owner", "x" * 121), "named in at most 120"),
+    ],
+)
+def test_a_rule_that_makes_no_sense_is_refused_in_one_line(
+    more: tuple[str, ...], why: str, source: Source
+) -> None:
+    rule = ("add", "--tenant", "acme", "--measure", "inflow", "--name", "Flood", "--high", "9")
+    with pytest.raises(CommandError, match=why):
+        alerts(*rule, *more)
+    assert AlertRule.objects.count() == 8
+
+
+def test_a_rule_of_ones_own_is_no_shipped_one_twice(source: Source) -> None:
+    rule = ("--measure", "open letters", "--name", "Many", "--high", "900", "--low", "100")
+    alerts("add", "--tenant", "acme", *rule)
+    ship_rules(source.tenant, [])
+    assert AlertRule.objects.filter(measure="open letters").count() == 2

@@ -19,24 +19,29 @@ from reliability.alerts.deliver import deliver, send_test
 from reliability.alerts.evaluate import evaluate
 from reliability.alerts.morning import morning, set_morning
 from reliability.alerts.silences import Window, end_silence, silence
+from reliability.management import alert_channels
 from reliability.management.alert_tables import living, rules, silence_row, silences, table
 from reliability.management.asking import actor, done, source_called, tenant_called
 from reliability.management.printing import say_facts, say_json
 from reliability.models import AlertRule, Run, Silence, Tenant
 from reliability.work.dead_letters import Act
 
-ACTS = ["list", "evaluate", "test", "silence", "silences", "end", "morning", "add"]
+ACTS = [
+    "list", "evaluate", "test", "silence", "silences", "end", "morning", "add", "channels",
+    "channel",
+]  # fmt: skip
 LEVELS = ("high", "low", "hold")
 
 
 class Command(BaseCommand):
     help = (
-        "List alert rules and open alerts; add a rule; evaluate them once; send a test mail; plan, "
-        "list or end silences; print or set the morning mail."
+        "List alert rules and open alerts; add a rule; list, add or remove channels; evaluate "
+        "once; send a test mail; plan, list or end silences; print or set the morning mail."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("act", nargs="?", choices=ACTS, default="list")
+        parser.add_argument("verb", nargs="?", help="channel add, channel remove")
         parser.add_argument("--to", metavar="ADDRESS", help="where the test mail goes")
         parser.add_argument("--tenant", metavar="SLUG", help="this tenant only")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -45,7 +50,9 @@ class Command(BaseCommand):
         parser.add_argument("--reason", default="", help="kept with the act")
         parser.add_argument("--source", metavar="SLUG", help="silence this source only")
         parser.add_argument("--kind", default="", help="silence letters of this kind only")
-        parser.add_argument("--rule", metavar="ID", help="silence this rule only")
+        parser.add_argument(
+            "--rule", metavar="ID", help="of this rule only: a silence, a channel"
+        )
         parser.add_argument("--silence", metavar="ID", help="the one to end")
         parser.add_argument(
             "--at", metavar="HH:MM", help="when the morning mail comes, or never"
@@ -56,11 +63,20 @@ class Command(BaseCommand):
 
     def _of_a_rule(self, parser: CommandParser) -> None:
         parser.add_argument("--measure", metavar="NAME", help="what a new rule looks at")
-        parser.add_argument("--name", default="", help="what a new rule is called")
+        parser.add_argument("--name", default="", help="what a rule or channel is called")
         parser.add_argument("--cause", default="", help="letters of this fingerprint only")
         parser.add_argument("--currency", default="", help="of the money at risk: EUR")
         parser.add_argument(
             "--email", action="append", default=[], help="whom a new rule tells"
+        )
+        parser.add_argument(
+            "--channel", action="append", default=[], help="which channel it tells"
+        )
+        parser.add_argument(
+            "--remind", type=int, default=14_400, help="seconds between reminders, or 0"
+        )
+        parser.add_argument(
+            "--address", metavar="URL", help="of a new channel; - reads it from the input"
         )
         parser.add_argument("--owner", default="", help="who looks into it")
         for level in LEVELS:
@@ -73,22 +89,12 @@ class Command(BaseCommand):
                 self._say(_evaluate_once(), as_json=as_json)
             case "test":
                 self._say(_test(options["to"]), as_json=as_json)
-            case "silence":
-                self._facts(silence_row(_silence(options)), as_json=as_json)
-            case "end":
-                self._facts(silence_row(_end(options)), as_json=as_json)
-            case "add":
-                rule = _add(options)
-                facts = {"rule": rule.name, "id": str(rule.public_id)}
-                self._facts(facts, as_json=as_json)
-            case "silences":
-                self._tables({"silences": silences(options["tenant"])}, as_json=as_json)
             case "morning":
                 self._morning(options)
+            case "list" | "silences" | "channels":
+                self._tables(_listed(options), as_json=as_json)
             case _:
-                tenant = options["tenant"]
-                found = {"rules": rules(tenant), "alerts": living(tenant)}
-                self._tables(found, as_json=as_json)
+                self._facts(_changed(options), as_json=as_json)
 
     def _say(self, facts: dict[str, Any], *, as_json: bool) -> None:
         words = ", ".join(f"{name} {value}" for name, value in facts.items() if value)
@@ -120,6 +126,30 @@ class Command(BaseCommand):
             say_json(self.stdout, asdict(told))
         else:
             self.stdout.write(f"Subject: {told.subject}\n\n{told.body}")
+
+
+def _listed(options: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    tenant = options["tenant"]
+    match options["act"]:
+        case "silences":
+            return {"silences": silences(tenant)}
+        case "channels":
+            return {"channels": alert_channels.listed(_tenant(options))}
+        case _:
+            return {"rules": rules(tenant), "alerts": living(tenant)}
+
+
+def _changed(options: dict[str, Any]) -> dict[str, Any]:
+    match options["act"]:
+        case "silence":
+            return silence_row(_silence(options))
+        case "end":
+            return silence_row(_end(options))
+        case "channel":
+            return _channel(options)
+        case _:
+            rule = _add(options)
+            return {"rule": rule.name, "id": str(rule.public_id)}
 
 
 def _evaluate_once() -> dict[str, Any]:
@@ -164,10 +194,21 @@ def _add(options: dict[str, Any]) -> AlertRule:
         kind=options["kind"],
         fingerprint=options["cause"],
         currency=options["currency"].upper(),
+        remind=timedelta(seconds=options["remind"]),
         emails=options["email"],
+        channels=[alert_channels.called(name, tenant) for name in options["channel"]],
         owner=options["owner"],
     )
     return done(add_alert_rule(wanted, _act(tenant, options)))
+
+
+def _channel(options: dict[str, Any]) -> dict[str, Any]:
+    tenant = _tenant(options)
+    act = _act(tenant, options)
+    if alert_channels.verb_of(options) == "remove":
+        return alert_channels.remove(options, act)
+    rules = [_rule(options["rule"], tenant)] if options["rule"] else []
+    return alert_channels.add(options, act, rules)
 
 
 def _end(options: dict[str, Any]) -> Silence:
