@@ -66,7 +66,7 @@ def no_new_generation(letter: DeadLetter) -> str:
     )
     unknown = DeadLetter.objects.filter(job=letter.job_id, outcome=DeadLetter.Outcome.UNKNOWN)
     if lost.exists() or unknown.exists():
-        return "a start's fate is unknown: a new key could do it twice"
+        return "a start's fate is unknown, and a new key could do it twice"
     if not isinstance(evidence_of(letter.job), NotApplied):
         return "nothing shows that it was not applied under the old key"
     return ""

@@ -9,6 +9,7 @@ from django.test import Client
 
 from reliability.models import AuditEntry, Membership, Tenant
 from reliability.models.acting import Refused
+from reliability.models.roles import ROLES
 from reliability.work.dead_letters import Act
 from reliability.work.members import Removed, remove_member
 from tests.console import rows
@@ -158,3 +159,9 @@ def _until_somebody_waits() -> None:
                 return
         threading.Event().wait(0.01)
     raise AssertionError("nobody waits")
+
+
+def test_everybody_is_shown_every_permission_that_a_role_gives(acme: Tenant) -> None:
+    shown = rows.signed_in(rows.member(acme, "viewer")).get("/you/").content.decode()
+    assert shown.count('<th scope="row"') == len(ROLES["admin"])
+    assert "Approve redrives that need a second person" in shown

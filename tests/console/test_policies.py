@@ -202,7 +202,8 @@ def test_the_limits_page_shows_what_is_shipped_and_what_was_changed(viewer: Clie
     assert "lease 5 min 5 min" in shown
     assert "job_limit 3 min 3 min" in shown
     assert "sweep_every 120 s 120 s" in shown
-    assert "body_bytes_max 1048576 bytes 1048576 bytes" in shown
+    assert "body_bytes_max 1 MiB 1 MiB" in shown
+    assert "error_bytes_max 2 000 bytes" in shown
     # The tests themselves refuse sockets.
     assert "refuse_sockets changed yes no" in shown
     assert "five.retries 6 31 s 3 min 1 h 10 min 48 min 2 h 1 min 1 d" in shown

@@ -48,7 +48,7 @@ class DeadLetterFilter(StrictFilter):
     initial = {"status": DeadLetter.Status.OPEN}
     wide = {"status": frozenset({DeadLetter.Status.OPEN, ALL})}
     further = frozenset(
-        {"key_starts", "downstream", "amount", "amount_min", "amount_max", "currency",
+        {"error", "rounds", "key", "key_starts", "downstream", "amount", "amount_min", "amount_max", "currency",
          "died_since", "died_before", "payload"}
     )  # fmt: skip
     payloads: PayloadsFound | None = None
