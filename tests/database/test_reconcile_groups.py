@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections import Counter
 from dataclasses import replace
 from datetime import timedelta
@@ -44,6 +45,7 @@ pytestmark = pytest.mark.django_db
 
 GROUPED = MAPPED | {"grouped_classes": ["charge", "refund"], "tolerance_minor": {"charge": 2}}
 HOUR = timedelta(hours=1)
+DAYS = int(os.environ.get("RELIABILITY_STORED_DAYS", "6"))
 NEXT_DAY_S = Row("po_1", "10.00", occurred="2026-10-15T09:00:00+02:00")
 STATES: list[tuple[str, OurState]] = [
     ("done", "done"), ("ready", "received"), ("retrying", "retrying"),
@@ -196,7 +198,7 @@ def test_classes_that_are_not_grouped_are_compared_one_by_one_beside_it() -> Non
 # Generated days: the rules told one by one say the same.
 
 
-@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("seed", range(DAYS))
 @pytest.mark.parametrize("declared", [None, 1_000])
 def test_the_database_and_the_rules_agree_on_a_generated_day_of_groups(
     seed: int, declared: int | None

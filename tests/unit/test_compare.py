@@ -1,5 +1,9 @@
-"""Every line and every operation gets exactly one verdict, whatever happened that day."""
+"""Every line and every operation gets exactly one verdict, whatever happened that day.
 
+``RELIABILITY_GENERATED_DAYS`` sets on how many days what always holds is tried (1 000).
+"""
+
+import os
 from dataclasses import replace
 from datetime import UTC, date, datetime, timedelta
 from random import Random
@@ -275,6 +279,7 @@ def test_the_bridge_leads_from_their_total_to_ours_per_unit() -> None:
 
 # Generated days: the invariants, and a second opinion that shares no code.
 
+DAYS = int(os.environ.get("RELIABILITY_GENERATED_DAYS", "1000"))
 STATES: list[OurState] = ["done", "received", "retrying", "dead_letter", "discarded"]
 MOMENTS = [
     NOON,
@@ -286,8 +291,10 @@ MOMENTS = [
 
 def either(dice: Random, keys: int) -> dict[str, Any]:
     weak = [dice.choice(["", "x", "y"])] if keys > 1 else []
+    kinds = ["charge", "charge", "refund", "fee"] + ["payout"] * 2 * (keys > 1)
     return {
-        "kind": dice.choice(["charge", "charge", "refund", "fee"]),
+        "kind": dice.choice(kinds),
+        "group": dice.choice([None, "po_1", "po_2", "po_3"]) if keys > 1 else None,
         "keys": (dice.choice(["", "a", "b", "c", "d", "e"]), *weak),
         "amount_minor": dice.randint(-3, 3),
         "unit": dice.choice([EUR, EUR, USD]),
@@ -326,7 +333,7 @@ def names(found: Comparison) -> dict[str, tuple[Verdict, Cause]]:
     return named
 
 
-@settings(max_examples=1000, deadline=None)
+@settings(max_examples=DAYS, deadline=None)
 @given(SEEDS, SIZES, st.booleans())
 def test_one_verdict_each_conserved_totals_and_no_matter_the_order(
     seed: int,
@@ -351,13 +358,40 @@ def test_one_verdict_each_conserved_totals_and_no_matter_the_order(
     assert compare(lines, operations, rules) == found
 
 
-@settings(max_examples=500, deadline=None)
+@settings(max_examples=DAYS, deadline=None)
+@given(SEEDS, SIZES)
+def test_a_group_is_matched_only_where_one_answers_to_all_and_the_sums_agree(
+    seed: int, size: int
+) -> None:
+    lines, operations, _ = generated_day(seed, size, keys=2)
+    for finding in compare(lines, operations, RULES).findings:
+        if len(finding.theirs) + len(finding.ours) <= 2:
+            continue
+        items = [*finding.theirs, *finding.ours]
+        assert min(len(finding.theirs), len(finding.ours)) == 1
+        assert {item.kind for item in items} == {"payout"}
+        assert len({item.group for item in items}) == 1
+        whole = [item for item in (*lines, *operations) if item.group == items[0].group]
+        assert len(items) == sum(
+            item.kind == "payout" and not getattr(item, "quarantined", False) for item in whole
+        )
+        off = sum(t.amount_minor for t in finding.theirs) - sum(
+            o.amount_minor for o in finding.ours
+        )
+        done = all(o.state == "done" for o in finding.ours)
+        agrees = off == 0 and done and len({item.unit for item in items}) == 1
+        assert agrees == (finding.verdict in {Verdict.MATCHED, Verdict.MATCHED_TIMING})
+
+
+@settings(max_examples=DAYS, deadline=None)
 @given(SEEDS, SIZES)
 def test_adding_the_missing_event_changes_only_its_own_item(seed: int, size: int) -> None:
     lines, operations, _ = generated_day(seed, size, keys=2)
-    before = names(compare(lines, operations, RULES))
+    found = compare(lines, operations, RULES)
+    before = names(found)
     unheard = (Verdict.MISSING, Cause.NEVER_RECEIVED)
-    missing = [t for t in lines if t.keys[0] and before["t" + t.identity] == unheard]
+    single = [t for t in lines if t.keys[0] and t.kind not in RULES.grouped]
+    missing = [t for t in single if before["t" + t.identity] == unheard]
     for line in missing[:1]:
         late = ours(
             "",
@@ -368,10 +402,19 @@ def test_adding_the_missing_event_changes_only_its_own_item(seed: int, size: int
             amount_minor=line.amount_minor,
             unit=line.unit,
         )
-        after = names(compare(lines, [*operations, late], RULES))
+        then = compare(lines, [*operations, late], RULES)
+        after = names(then)
         assert after["t" + line.identity][0] in (Verdict.MATCHED, Verdict.MATCHED_TIMING)
         assert after["olate"] == after["t" + line.identity]
         assert {key for key in before if before[key] != after[key]} == {"t" + line.identity}
+        for unit, bridge in then.bridges.items():
+            more = line.amount_minor if unit == line.unit else 0
+            assert bridge.ours_minor == found.bridges[unit].ours_minor + more
+            assert bridge.theirs_minor == found.bridges[unit].theirs_minor
+            moved = (
+                bridge.buckets[Verdict.MISSING] - found.bridges[unit].buckets[Verdict.MISSING]
+            )
+            assert moved == -more
 
 
 def second_opinion(  # noqa: C901, PLR0912, PLR0915 - one plain reading of the rules, on purpose
@@ -441,7 +484,7 @@ def second_opinion(  # noqa: C901, PLR0912, PLR0915 - one plain reading of the r
     return said
 
 
-@settings(max_examples=1500, deadline=None)
+@settings(max_examples=DAYS, deadline=None)
 @given(SEEDS, SIZES)
 def test_a_naive_second_opinion_agrees_on_every_day(seed: int, size: int) -> None:
     lines, operations, _ = generated_day(seed, size, keys=1)
