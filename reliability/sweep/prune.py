@@ -9,10 +9,12 @@ from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from reliability.conf import conf
-from reliability.models import Body, Job, ProvisionalCheck, Run
+from reliability.models import Body, DestinationAnswer, Job, ProvisionalCheck, Run
 from reliability.work.purge import purge_done
 
 RUNS_KEPT = timedelta(days=30)
+ANSWERS_KEPT = timedelta(days=30)
+"""What a destination answered may be personal, and is seldom asked about so late."""
 SETTLED = (Job.State.DONE, Job.State.DISCARDED, Job.State.RESOLVED)
 
 
@@ -20,6 +22,7 @@ SETTLED = (Job.State.DONE, Job.State.DISCARDED, Job.State.RESOLVED)
 class Pruned:
     runs: int
     checks: int
+    answers: int
     bodies: int
     jobs: int
 
@@ -27,7 +30,8 @@ class Pruned:
 def prune(trigger: str) -> Pruned:
     """Remove what is due, in batches, at most ``conf().prune_batches_max`` of each; record the pass.
 
-    Bodies go after ``conf().body_retention``, never while a letter is open or a job unfinished;
+    Bodies go after ``conf().body_retention``, what destinations answered after 30 days; neither
+    while a letter is open or a job unfinished;
     done jobs go after ``conf().retention``. The key, its operation and when it was done stay as
     long as the source.
     """
@@ -36,11 +40,15 @@ def prune(trigger: str) -> Pruned:
     bodies = Body.objects.filter(created_at__lt=started_at - conf().body_retention).filter(
         Q(key__job__state__in=SETTLED) | Q(key__absorbed=True)
     )
+    answers = DestinationAnswer.objects.filter(
+        at__lt=started_at - ANSWERS_KEPT, job__state__in=SETTLED
+    )
     purge_before = started_at - conf().retention
     checks = ProvisionalCheck.objects.filter(asked_at__lt=started_at - RUNS_KEPT)
     pruned = Pruned(
         runs=_in_batches(lambda limit: _delete(runs, limit)),
         checks=_in_batches(lambda limit: _delete(checks, limit)),
+        answers=_in_batches(lambda limit: _delete(answers, limit)),
         bodies=_in_batches(lambda limit: _delete(bodies, limit)),
         jobs=_in_batches(lambda limit: purge_done(purge_before, limit=limit)),
     )

@@ -14,7 +14,16 @@ from reliability.claim.enqueue import Duplicate, enqueue
 from reliability.conf import conf
 from reliability.console.conservation import conservation
 from reliability.handlers import Event
-from reliability.models import AlertRule, Attempt, Body, DeadLetter, Job, ProcessedKey, Receipt
+from reliability.models import (
+    AlertRule,
+    Attempt,
+    Body,
+    DeadLetter,
+    DestinationAnswer,
+    Job,
+    ProcessedKey,
+    Receipt,
+)
 from reliability.policy import RunOnce
 from reliability.sweep.prune import prune
 from reliability.work.dead_letters import Act, Seen, requeue
@@ -168,3 +177,23 @@ def test_50_copies_over_30_hours_are_one_effect_and_49_duplicates_with_the_first
     assert answers[1:] == [("duplicate", "done", {"made": "evt_1"})] * 49
     assert Group.objects.filter(name="evt_1").count() == 1
     assert Receipt.objects.filter(verdict="duplicate").count() == 49
+
+
+def answer(job: Job, days: int) -> None:
+    DestinationAnswer.objects.create(
+        tenant_id=job.tenant_id, job=job, token=days, status=200, size_bytes=2, body=b"ok",
+        sha256=bytes(32), at=timezone.now() - timedelta(days=days),
+    )  # fmt: skip
+
+
+def test_what_a_destination_answered_goes_after_30_days_unless_its_job_is_not_settled() -> (
+    None
+):
+    done, ready = world.job("local", "k-1"), world.job("once", "k-2")
+    drain("local")
+    for job in (done, ready):
+        for days in (29, 31):
+            answer(job, days)
+    prune("command")
+    kept = DestinationAnswer.objects.order_by("job_id", "token").values_list("job_id", "token")
+    assert list(kept) == [(done.pk, 29), (ready.pk, 29), (ready.pk, 31)]
