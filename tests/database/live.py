@@ -17,6 +17,8 @@ from django.db import connection
 
 from reliability.embedded import programs
 from reliability.embedded.place import free_port
+from tests.database.live_app import VARIABLE
+from tests.database.senders import CERTIFICATE_URL, authority
 
 ROOT = Path(__file__).resolve().parents[2]
 START_SECONDS = 30
@@ -105,6 +107,7 @@ def environment() -> dict[str, str]:
             f"{name}:{base64.b64encode(key).decode()}" for name, key in ring
         ),
         "RELIABILITY_PROCESS": "web",
+        VARIABLE: f"{CERTIFICATE_URL} {base64.b64encode(authority().leaf).decode()}",
         "DJANGO_SETTINGS_MODULE": "tests.database.live_settings",
     }
 
