@@ -1,6 +1,6 @@
 """The set-based compare and the rules told one by one give the same verdicts on any day.
 
-``RELIABILITY_STORED_DAYS`` sets on how many (12).
+``STORED_DAYS`` sets on how many (12).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NAMES: dict[str, OurState] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("seed", range(int(os.environ.get("RELIABILITY_STORED_DAYS", "12"))))
+@pytest.mark.parametrize("seed", range(int(os.environ.get("STORED_DAYS", "12"))))
 @pytest.mark.parametrize("declared", [None, 1_000_000])
 def test_the_database_and_the_rules_agree_on_a_generated_day(
     seed: int, declared: int | None

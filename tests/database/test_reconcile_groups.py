@@ -45,7 +45,7 @@ pytestmark = pytest.mark.django_db
 
 GROUPED = MAPPED | {"grouped_classes": ["charge", "refund"], "tolerance_minor": {"charge": 2}}
 HOUR = timedelta(hours=1)
-DAYS = int(os.environ.get("RELIABILITY_STORED_DAYS", "6"))
+DAYS = int(os.environ.get("STORED_DAYS", "6"))
 NEXT_DAY_S = Row("po_1", "10.00", occurred="2026-10-15T09:00:00+02:00")
 STATES: list[tuple[str, OurState]] = [
     ("done", "done"), ("ready", "received"), ("retrying", "retrying"),

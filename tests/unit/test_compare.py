@@ -1,6 +1,6 @@
 """Every line and every operation gets exactly one verdict, whatever happened that day.
 
-``RELIABILITY_GENERATED_DAYS`` sets on how many days what always holds is tried (1 000).
+``GENERATED_DAYS`` sets on how many days what always holds is tried (1 000).
 """
 
 import os
@@ -279,7 +279,7 @@ def test_the_bridge_leads_from_their_total_to_ours_per_unit() -> None:
 
 # Generated days: the invariants, and a second opinion that shares no code.
 
-DAYS = int(os.environ.get("RELIABILITY_GENERATED_DAYS", "1000"))
+DAYS = int(os.environ.get("GENERATED_DAYS", "1000"))
 STATES: list[OurState] = ["done", "received", "retrying", "dead_letter", "discarded"]
 MOMENTS = [
     NOON,
@@ -367,11 +367,12 @@ def test_a_group_is_matched_only_where_one_answers_to_all_and_the_sums_agree(
     for finding in compare(lines, operations, RULES).findings:
         if len(finding.theirs) + len(finding.ours) <= 2:
             continue
-        items = [*finding.theirs, *finding.ours]
+        items: list[Any] = [*finding.theirs, *finding.ours]
         assert min(len(finding.theirs), len(finding.ours)) == 1
         assert {item.kind for item in items} == {"payout"}
         assert len({item.group for item in items}) == 1
-        whole = [item for item in (*lines, *operations) if item.group == items[0].group]
+        everything: list[Any] = [*lines, *operations]
+        whole = [item for item in everything if item.group == items[0].group]
         assert len(items) == sum(
             item.kind == "payout" and not getattr(item, "quarantined", False) for item in whole
         )
