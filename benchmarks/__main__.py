@@ -14,6 +14,7 @@ def main() -> None:
     parser.add_argument("subject")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--size", type=int)
+    parser.add_argument("--jobs", type=int)
     parser.add_argument("--part", action="append")
     parser.add_argument("--json", action="store_true")
     asked = parser.parse_args()
@@ -24,7 +25,7 @@ def main() -> None:
     module = importlib.import_module(f"benchmarks.{asked.subject}")
     module.main(
         size=asked.size, rounds=asked.rounds, parts=asked.part or list(module.PARTS),
-        as_json=asked.json,
+        as_json=asked.json, **({"jobs": asked.jobs} if asked.jobs else {}),
     )  # fmt: skip
 
 

@@ -76,6 +76,9 @@ class Conf:
     count_max: int = 10_000
     upload_bytes_max: int = 20 * 1024 * 1024
 
+    stretches_per_pass: int = 10
+    """Stretches of the key ledger a sweep's tick counts: of those new, and of those counted before."""
+
     # Redrives
     redrive_every: timedelta = timedelta(seconds=2)
     redrive_letters_max: int = 100_000

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, Q
+from django.db.models import Count, Q, Sum
 
 from reliability.alerts.letters import (
     RECENT,
@@ -19,7 +19,15 @@ from reliability.alerts.letters import (
     open_letters,
 )
 from reliability.alerts.machine import beat_silent, old_snapshot, oldest_ready_job, sweep_late
-from reliability.models import Alert, AlertRule, ProcessedKey, Report, StatementFolder
+from reliability.models import (
+    Alert,
+    AlertRule,
+    ProcessedKey,
+    Report,
+    StatementFolder,
+    Stretch,
+)
+from reliability.models.stretch import KEYS
 
 Measure = AlertRule.Measure
 OF_LETTERS = frozenset(
@@ -47,8 +55,24 @@ def statements_to_chase(scope: Scope, _now: datetime) -> Values:
 
 def keys_without_job(scope: Scope, _now: datetime) -> Values:
     """Count the accepted events whose job is gone: more than none means something was lost."""
-    rows = ProcessedKey.objects.lost().filter(tenant=scope.tenant).values_list("source_id")
-    return dict(rows.annotate(Count("pk")).order_by())
+    newest = Stretch.objects.newest()
+    live = ProcessedKey.objects.lost().filter(tenant=scope.tenant, pk__gte=(newest + 1) * KEYS)
+    rows = live.values_list("source_id").annotate(Count("pk")).order_by()
+    kept = Stretch.objects.broken().filter(tenant=scope.tenant, number__lte=newest)
+    before = kept.values_list("source_id").annotate(Sum("missing")).order_by()
+    return Counter(dict(rows)) + Counter(dict(before))
+
+
+def first_lost(source: int | None) -> str:
+    """Return the first accepted key of a source, or of all, that has no job; empty for none."""
+    of = Q(source=source) if source else Q()
+    lost, newest = (
+        ProcessedKey.objects.lost().filter(of).order_by("pk"),
+        Stretch.objects.newest(),
+    )
+    broken = Stretch.objects.broken().filter(of).order_by("number").first()
+    first = (newest + 1 if broken is None else broken.number) * KEYS
+    return lost.filter(pk__gte=first).values_list("key", flat=True).first() or ""
 
 
 MEASURES: dict[str, Callable[[Scope, datetime], Values]] = {
@@ -72,12 +96,7 @@ def facts_of(alert: Alert, now: datetime) -> dict[str, Any]:
             letters = Scope.of(alert.rule).letters().filter(Q(source=alert.source_id))
             return {"last_hour": letters.filter(buried_at__gt=now - RECENT).count()}
         case Measure.CONSERVATION:
-            first = (
-                ProcessedKey.objects.lost()
-                .filter(Q(source=alert.source_id))
-                .order_by("pk")
-                .first()
-            )
-            return {"key": first.key} if first else {}
+            key = first_lost(alert.source_id)
+            return {"key": key} if key else {}
         case _:
             return {}

@@ -6,16 +6,16 @@ from datetime import datetime, timedelta
 from typing import Any
 from urllib.parse import urlencode
 
-from django.db.models import Count, DateTimeField, F, Func, Max, Min, Q, QuerySet, Sum, Value
-from django.db.models.functions import Abs, Greatest
+from django.db.models import Count, Max, Min, Q, QuerySet, Sum
+from django.db.models.functions import Abs
 
 from reliability.console.parts import money
 from reliability.models import DeadLetter, LetterGroup, Source
 
 CAUSES_MAX = 200
 """Causes on the page; the largest are shown and the page says that there are more."""
-GROUPS_MAX = CAUSES_MAX * 60
-"""Rows of the statement: causes by outcome, currency and half day."""
+GROUPS_MAX = CAUSES_MAX * 10
+"""Rows of the statement: causes by outcome and currency."""
 BINS, BIN = 14, timedelta(hours=12)
 CANNOT_RUN = {
     DeadLetter.Outcome.UNROUTABLE: "no route for this kind",
@@ -77,8 +77,9 @@ class CauseRow:
             if minor:
                 told[unit] = told.get(unit, 0) + int(minor)
                 self.worth += float(minor) / 10 ** (row["exponent"] or 0)
-        if row["bin"] >= row["begin"]:
-            self.bins[min((row["bin"] - row["begin"]) // BIN, BINS - 1)] += row["n"]
+        since = [row[f"since_{n}"] for n in range(BINS)] + [0]
+        for n in range(BINS):
+            self.bins[n] += since[n] - since[n + 1]
 
     @property
     def amounts(self) -> list[str]:
@@ -124,15 +125,17 @@ def causes(letters: "QuerySet[DeadLetter]", *, now: datetime, sort: str) -> Caus
 
 
 def _grouped(letters: "QuerySet[DeadLetter]", begin: datetime) -> Any:
-    """One row per cause, outcome, currency and half day; what is older stands in bin -1."""
-    since = Func(
-        Value(BIN), Greatest(F("buried_at"), Value(begin - BIN)), Value(begin),
-        function="date_bin", output_field=DateTimeField(),
-    )  # fmt: skip
-    by = ("source_id", "kind", "fingerprint", "outcome", "currency", "exponent", "bin")
+    """One row per cause, outcome and currency, with the letters since each half day began.
+
+    Not one per half day: the planner takes every moment for a group of its own, and sorts all rows.
+    """
+    by = ("source_id", "kind", "fingerprint", "outcome", "currency", "exponent")
+    since = {
+        f"since_{n}": Count("pk", filter=Q(buried_at__gte=begin + n * BIN))
+        for n in range(BINS)
+    }
     return (
         letters.order_by()
-        .annotate(bin=since)
         .values(*by)
         .annotate(
             n=Count("pk"),
@@ -141,7 +144,7 @@ def _grouped(letters: "QuerySet[DeadLetter]", begin: datetime) -> Any:
             last_at=Max("buried_at"),
             came=Sum("amount_minor", filter=Q(amount_minor__gte=0)),
             back=Sum(Abs("amount_minor"), filter=Q(amount_minor__lt=0)),
-            begin=Value(begin),
+            **since,
         )
         .order_by("-n")
     )

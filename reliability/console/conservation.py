@@ -1,24 +1,26 @@
 """Nothing lost: what was accepted equals what its jobs are doing."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
-from django.db.models import Count, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Count, Min, OuterRef, Q, QuerySet, Subquery, Sum
 from django.db.models.functions import JSONObject
 
-from reliability.models import Job, ProcessedKey, Tenant
+from reliability.models import Job, ProcessedKey, Stretch, Tenant
 from reliability.models.claim import PURGED
-
-STATES = tuple(Job.State.values)
+from reliability.models.stretch import KEYS, STATES
 
 
 @dataclass(frozen=True)
 class Conservation:
-    """One tenant's events, counted in one statement: accepted from keys, the rest from jobs."""
+    """One tenant's events: accepted from keys, the rest from jobs."""
 
     accepted: int
     purged: int
     states: dict[str, int]
+    counted_at: datetime | None = None
+    """When the oldest of the counts behind it was taken; ``None``: all of it now."""
 
     @property
     def done(self) -> int:
@@ -32,13 +34,31 @@ class Conservation:
 
 
 def conservation(tenant: Tenant) -> Conservation:
-    """Count a tenant's accepted keys against its jobs, at one moment.
+    """Count a tenant's accepted keys against its jobs.
 
     A key absorbed by an operation that another key had claimed is that key's duplicate and is not
-    counted. One statement, hence one snapshot; it reads every row of the tenant.
+    counted. The newest keys are counted now, in one statement and so at one moment; the stretches
+    before them as the sweep last did, each at one moment of its own.
     """
-    keys = ProcessedKey.objects.accepted().filter(tenant=OuterRef("pk"))
-    jobs = Job.objects.filter(tenant=OuterRef("pk"))
+    newest = Stretch.objects.newest()
+    told = _live(tenant, first=(newest + 1) * KEYS)
+    if newest < 0:
+        return told
+    sums = {name: Sum(name) for name in ("accepted", "purged", *STATES)}
+    kept = Stretch.objects.filter(tenant=tenant, number__lte=newest).aggregate(
+        **sums, at=Min("counted_at")
+    )
+    return Conservation(
+        told.accepted + (kept["accepted"] or 0),
+        told.purged + (kept["purged"] or 0),
+        {state: told.states[state] + (kept[state] or 0) for state in STATES},
+        kept["at"],
+    )
+
+
+def _live(tenant: Tenant, *, first: int) -> Conservation:
+    keys = ProcessedKey.objects.accepted().filter(tenant=OuterRef("pk"), pk__gte=first)
+    jobs = Job.objects.filter(tenant=OuterRef("pk"), key__gte=first)
     found = (
         Tenant.objects.filter(pk=tenant.pk)
         .values(

@@ -1,15 +1,18 @@
 """Money at risk in a set of letters: absolute, per currency, refunds apart, never summed across."""
 
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Any
 
-from django.db.models import Count, Q, QuerySet, Sum
-from django.db.models.functions import Abs
+from django.core.exceptions import EmptyResultSet
+from django.db.models import QuerySet
 
+from reliability import sql
 from reliability.conf import conf
 from reliability.console.figures import Counted
 from reliability.console.parts import money
-from reliability.models import DeadLetter
+
+UNIT = ("currency", "exponent", "amount_minor")
 
 
 @dataclass(frozen=True)
@@ -21,26 +24,36 @@ class AtRisk:
     refunds: list[str]
 
 
+@dataclass(frozen=True)
+class _Unit:
+    currency: str | None
+    exponent: int | None
+    letters: int
+    came_minor: Decimal | None
+    back_minor: Decimal | None
+
+
 def at_risk(letters: "QuerySet[Any]") -> AtRisk:
     """Count a set and its money in one statement, over at most ``conf().count_max`` letters."""
     limit = conf().count_max
-    some = letters.order_by().values("pk")[: limit + 1]
-    rows = list(
-        DeadLetter.objects.filter(pk__in=some)
-        .order_by("currency", "exponent")
-        .values("currency", "exponent")
-        .annotate(
-            n=Count("pk"),
-            came=Sum("amount_minor", filter=Q(amount_minor__gte=0)),
-            back=Sum(Abs("amount_minor"), filter=Q(amount_minor__lt=0)),
-        )
-    )
-    total = sum(row["n"] for row in rows)
+    rows = _units(letters.order_by().values(*UNIT)[: limit + 1])
+    total = sum(row.letters for row in rows)
     return AtRisk(
         Counted(min(total, limit), total > limit),
-        [money(r["came"], r["currency"], r["exponent"]) for r in rows if r["came"]],
-        [money(r["back"], r["currency"], r["exponent"]) for r in rows if r["back"]],
+        [money(int(r.came_minor), r.currency, r.exponent) for r in rows if r.came_minor],
+        [money(int(r.back_minor), r.currency, r.exponent) for r in rows if r.back_minor],
     )
+
+
+def _units(some: "QuerySet[Any]") -> list[_Unit]:
+    try:
+        chosen, given = some.query.sql_with_params()
+    except EmptyResultSet:
+        return []
+    statement = sql.statement("letters_at_risk").replace("{chosen}", chosen)
+    with sql.database().cursor() as cursor:
+        cursor.execute(statement, given)
+        return [_Unit(*row) for row in cursor.fetchall()]
 
 
 def listed(words: list[str]) -> str:

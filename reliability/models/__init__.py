@@ -21,6 +21,7 @@ from reliability.models.statement import (
     StatementLine,
     Verdict,
 )  # fmt: skip
+from reliability.models.stretch import Stretch
 from reliability.models.watch import Alert, AlertRule, AuditEntry, Run
 from reliability.models.work import Attempt, DeadLetter, Job
 
@@ -67,6 +68,7 @@ __all__ = [
     "Statement",
     "StatementFolder",
     "StatementLine",
+    "Stretch",
     "Tenant",
     "Verdict",
 ]

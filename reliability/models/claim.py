@@ -208,7 +208,19 @@ class Receipt(models.Model):
     at = models.DateTimeField()
 
     class Meta:
-        indexes = [BrinIndex(fields=["at"], name="receipts_by_time")]
+        indexes = [
+            BrinIndex(fields=["at"], name="receipts_by_time"),
+            models.Index(
+                fields=["tenant", "verdict", "-id"],
+                name="receipts_of_repeats",
+                condition=~Q(verdict="accepted"),
+            ),
+            models.Index(
+                fields=["tenant", "-id"],
+                name="receipts_suspected",
+                condition=Q(suspected_replay=True),
+            ),
+        ]
 
 
 class Refusal(models.Model):

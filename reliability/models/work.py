@@ -131,6 +131,7 @@ class Job(models.Model):
                 fields=["lease_expires_at"], name="jobs_leased", condition=Q(state="running")
             ),
             models.Index(fields=["source", "state"], name="jobs_of_a_source"),
+            models.Index(fields=["tenant", "kind", "-id"], name="jobs_of_a_kind"),
         ]
         permissions = [("view_payload", "Can see payloads unredacted, with a reason")]
 
@@ -240,9 +241,39 @@ class DeadLetter(models.Model):
                 condition=Q(closed_at__isnull=False),
             ),
             models.Index(
-                fields=["tenant", "fingerprint"],
+                fields=["tenant", "fingerprint", "-buried_at", "-id"],
                 name="letters_open_by_cause",
                 condition=Q(status="open"),
+            ),
+            models.Index(
+                fields=["tenant", "kind", "-buried_at", "-id"],
+                name="letters_open_of_a_kind",
+                condition=Q(status="open"),
+            ),
+            models.Index(
+                fields=["tenant", "error_type", "-buried_at", "-id"],
+                name="letters_open_of_an_error",
+                condition=Q(status="open"),
+            ),
+            models.Index(
+                fields=["tenant", "outcome", "-buried_at", "-id"],
+                name="letters_open_by_outcome",
+                condition=Q(status="open"),
+            ),
+            models.Index(
+                fields=["tenant", "-buried_at", "-id"],
+                name="letters_open_again",
+                condition=Q(status="open", round__gt=1),
+            ),
+            models.Index(
+                fields=["tenant", "currency", "amount_minor"],
+                name="letters_open_by_amount",
+                condition=Q(status="open", currency__isnull=False),
+            ),
+            models.Index(
+                fields=["tenant", "status", "-buried_at", "-id"],
+                name="letters_closed_newest",
+                condition=~Q(status="open"),
             ),
             # Partial: over closed letters too, a requeue of many would cost eight times as much.
             GinIndex(

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.test import RequestFactory
 from django.utils import timezone
 
+from reliability.console.causes import _grouped
 from reliability.console.lists.letter_filter import DeadLetterFilter
 from reliability.console.paging import below
 from reliability.models import DeadLetter
@@ -31,9 +32,15 @@ def tenant_id() -> int:
         buried_at = now - timedelta(days=n)
         many.dead_letters(source, LETTERS // 10, kind=f"book-{n}", at=buried_at)
     many.dead_letters(source, RARE, kind="rare", at=now - timedelta(days=9))
+    many.dead_letters(source, RARE, kind="gone", at=now - timedelta(days=9))
     world.query(
         "UPDATE reliability_deadletter SET message = 'ledger refused period_locked NL-02',"
-        " fingerprint = 'LedgerDown: locked' WHERE kind = 'rare'"
+        " fingerprint = 'LedgerDown: locked', error_type = 'Locked', outcome = 'unknown',"
+        " round = 2, amount_minor = 5, currency = 'CHF', exponent = 2 WHERE kind = 'rare'"
+    )
+    world.query(
+        "UPDATE reliability_deadletter SET status = 'discarded', closed_at = now()"
+        " WHERE kind = 'gone'"
     )
     world.query(
         "UPDATE reliability_deadletter SET buried_at = buried_at - id * interval '1 s'"
@@ -105,6 +112,38 @@ def test_a_cause_is_found_by_its_own_index(tenant_id: int) -> None:
     rows = listed(tenant_id, "cause=LedgerDown: locked")
     assert set(indexes_in(plan_of(rows[:PAGE]))) == {"letters_open_by_cause"}
     assert rows.count() == RARE
+
+
+@pytest.mark.parametrize(
+    ("query", "index"),
+    [
+        ("kind=rare", "letters_open_of_a_kind"),
+        ("error=Locked", "letters_open_of_an_error"),
+        ("outcome=unknown", "letters_open_by_outcome"),
+        ("rounds=2", "letters_open_again"),
+        ("currency=CHF&amount_min=1", "letters_open_by_amount"),
+        ("status=discarded", "letters_closed_newest"),
+    ],
+)
+def test_what_is_rare_is_found_without_reading_the_rest(
+    tenant_id: int, query: str, index: str
+) -> None:
+    rows = listed(tenant_id, query)
+    assert set(indexes_in(plan_of(rows[:PAGE]))) == {index}
+    assert rows.count() == RARE
+
+
+def test_a_kind_with_many_letters_is_read_in_the_order_of_its_page(tenant_id: int) -> None:
+    plan = plan_of(listed(tenant_id, "kind=book-1")[:PAGE])
+    assert set(indexes_in(plan)) == {"letters_open_of_a_kind"}
+    assert not {"Sort", "Seq Scan"} & steps(plan)
+
+
+def test_causes_are_grouped_without_sorting_every_letter(tenant_id: int) -> None:
+    plan = plan_of(_grouped(listed(tenant_id), timezone.now() - timedelta(days=7))[:100])
+    (grouped,) = [part for part in parts(plan) if part["Node Type"] == "Aggregate"]
+    assert grouped["Strategy"] == "Hashed"
+    assert grouped["Plan Rows"] < LETTERS // 10
 
 
 def test_the_text_index_holds_open_letters_alone(tenant_id: int) -> None:

@@ -35,6 +35,7 @@ PLANS: dict[str, set[str]] = {
     "compare_groups": {"operations_of_a_batch"},
     "confirm_effect": {"one_mark_per_effect"},
     "count_refusals": {"one_counter_per_reason_and_hour"},
+    "count_stretch": {"reliability_processedkey_pkey"},
     "defer_job": JOB,
     "expire_jobs": {"jobs_that_expire"},
     "extend_lease": JOB,
@@ -55,7 +56,9 @@ PLANS: dict[str, set[str]] = {
     "withdraw_effect": JOB,
 }
 """Statement to the index that makes it fast; one of several where they are equally good."""
-WITHOUT_INDEX = {"apply_ignore_rules", "backstop", "next_report_id", "now"}
+WITHOUT_INDEX = {
+    "apply_ignore_rules", "backstop", "letters_at_risk", "next_report_id", "now",
+}  # fmt: skip
 """Statements that read no table of ours, or a handful of rows."""
 
 ELSEWHERE = {
@@ -81,7 +84,7 @@ def samples(report: Report) -> dict[str, Any]:
         "families": Jsonb({"missing": "missing"}), "fingerprint": "", "first": 1, "hour": NOW, "id": 1,
         "ids": [1, 2, 3], "key": "k", "last": 10, "last_at": NOW, "needles": [b"x"], "last_peer": None, "last_sha256": b"",
         "last_size_bytes": 1, "lease": DAY, "limit": 100, "limits": Jsonb({}), "message": "", "name": "pay", "now": NOW,
-        "new_id": report.pk, "old_id": report.pk, "outcome": "failed",
+        "new_id": report.pk, "number": 0, "old_id": report.pk, "outcome": "failed",
         "public_id": "00000000-0000-0000-0000-000000000000", "queue": "outside", "reason": "",
         "released": False,
         "report_id": report.pk, "result": None, "results": [None, None, None],

@@ -26,6 +26,7 @@ class Command(BaseCommand):
         parser.add_argument(
             "--size", type=int, help="how many jobs, requests, lines or letters"
         )
+        parser.add_argument("--jobs", type=int, help="console: how many jobs stand beside them")
         parser.add_argument("--part", action="append", help="only this part (repeatable)")
         parser.add_argument("--json", action="store_true")
 
@@ -50,5 +51,6 @@ class Command(BaseCommand):
 def _words(options: dict[str, Any]) -> list[str]:
     words = [options["subject"], f"--rounds={options['rounds']}"]
     words += [f"--size={options['size']}"] if options["size"] else []
+    words += [f"--jobs={options['jobs']}"] if options["jobs"] else []
     words += [f"--part={part}" for part in options["part"] or []]
     return words + (["--json"] if options["json"] else [])

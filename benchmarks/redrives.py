@@ -1,0 +1,149 @@
+"""A large redrive: how fast its letters are requeued, and what live work feels of it meanwhile."""
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from functools import partial
+from typing import Any
+from uuid import uuid4
+
+from django.db import connections
+from django.utils import timezone
+
+from benchmarks import ledger
+from benchmarks.jobs import OURS, environment
+from benchmarks.measure import Figures, processes, rounds, wait_until
+from reliability.claim.enqueue import enqueue
+from reliability.conf import conf
+from reliability.models import DeadLetter, Redrive
+from reliability.work import dead_letters
+from reliability.work.dead_letters import Act, Seen
+from reliability.work.redrive import Pace, Plan, advance, counts, freeze, start
+
+SAMPLE = 200
+LIVE_PER_SECOND, LIVE_SECONDS = 100, 20
+REDRIVE_PER_SECOND = 500.0
+
+
+def act() -> Act:
+    return Act(ledger.tenant(), "ola", reason="fixed")
+
+
+def started(*, letters: int, rate: float) -> Redrive:
+    """Freeze and start a redrive of so many letters of a kind that runs here."""
+    chosen = DeadLetter.objects.open().filter(tenant=ledger.tenant(), kind="bench.local")
+    some = DeadLetter.objects.filter(
+        pk__in=list(chosen.order_by("pk").values_list("pk", flat=True)[:letters])
+    )
+    redrive = freeze(some, act(), asked="kind=bench.local", now=timezone.now())
+    pace = Pace(how="steady", rate=rate, stop_percent=20, stop_after=10)
+    glass = "measured, nothing leaves this machine"
+    return start(redrive, act(), Plan(pace=pace, break_glass=glass))
+
+
+@contextmanager
+def unpaced(rate: float) -> Iterator[None]:
+    """Let a redrive go as fast as its statements do: the pace is not what is measured."""
+    before = conf().redrive_rate_max
+    conf().__dict__["redrive_rate_max"] = rate
+    try:
+        yield
+    finally:
+        conf().__dict__["redrive_rate_max"] = before
+
+
+def requeue(bench: Any, count: int) -> Iterator[Figures]:
+    """Letters a second: one redrive from freeze to the last step, beside one verb per letter."""
+    figures = Figures("letters requeued by a redrive", "letters/s")
+    each = min(100_000, bench.ledger.letters // (2 * count) - SAMPLE)
+
+    def in_steps() -> float:
+        began, now = time.perf_counter(), timezone.now()
+        redrive = started(letters=each, rate=1e6)
+        left = each
+        while left:
+            now += timedelta(seconds=10)
+            advance(now)
+            left = counts(redrive).get("pending", 0)
+        took = time.perf_counter() - began
+        Redrive.objects.filter(pk=redrive.pk).update(
+            state="cancelled", ended_at=timezone.now()
+        )
+        return each / took
+
+    def row_by_row() -> float:
+        open_ = DeadLetter.objects.open().filter(kind="bench.local").select_related("job")
+        sample = list(open_.order_by("-pk")[:SAMPLE])
+        began = time.perf_counter()
+        for letter in sample:
+            dead_letters.requeue([Seen(letter.pk, letter.job.version)], act())
+        return SAMPLE / (time.perf_counter() - began)
+
+    with unpaced(1e6):
+        rounds(count, {"ours": in_steps, "row by row": row_by_row}, figures)
+    yield figures
+
+
+def redrive(bench: Any, count: int) -> Iterator[Figures]:
+    """The p99 of live jobs, enqueue to done at 100 a second: alone, and beside a redrive."""
+    figures = Figures("live p99 beside a redrive", "ms", lower_is_better=True)
+    some = int(REDRIVE_PER_SECOND * LIVE_SECONDS * 2)
+
+    def beside() -> float:
+        going = started(letters=some, rate=REDRIVE_PER_SECOND)
+        with _ticking():
+            p99 = live(bench)
+        done = counts(going)
+        Redrive.objects.filter(pk=going.pk).update(state="cancelled", ended_at=timezone.now())
+        if not done.get("succeeded"):
+            raise RuntimeError(f"the redrive moved nothing: {done}")
+        return p99
+
+    bench.db.execute(
+        "UPDATE reliability_job SET state = 'done', ended_at = now() WHERE state = 'ready'"
+    )
+    with processes(OURS, environment()):
+        time.sleep(5)
+        live(bench, seconds=3)
+        rounds(count, {"ours": beside, "alone": partial(live, bench)}, figures)
+    yield figures
+
+
+def live(bench: Any, *, seconds: int = LIVE_SECONDS) -> float:
+    """Return the p99 in ms of ``seconds`` of paced live jobs, by their effects."""
+    prefix, sent = f"live-{uuid4().hex[:8]}-", {}
+    begin = time.time()
+    for n in range(seconds * LIVE_PER_SECOND):
+        time.sleep(max(0.0, begin + n / LIVE_PER_SECOND - time.time()))
+        key = f"{prefix}{n}"
+        sent[key] = time.time()
+        enqueue("bench.local", key=key, tenant=ledger.tenant(), payload={})
+    asked = "SELECT key, extract(epoch FROM at) FROM effect WHERE key LIKE %s"
+
+    def rows() -> list[Any]:
+        return list(bench.db.execute(asked, [f"{prefix}%"]).fetchall())
+
+    wait_until(lambda: len(rows()) >= len(sent), seconds=60)
+    waits = sorted(1000 * (float(at) - sent[key]) for key, at in rows())
+    return waits[int(len(waits) * 0.99)]
+
+
+@contextmanager
+def _ticking() -> Iterator[None]:
+    """Advance redrives as beat does, in a thread of its own."""
+    over = threading.Event()
+
+    def tick() -> None:
+        while not over.wait(conf().redrive_every.total_seconds()):
+            advance(timezone.now())
+        connections.close_all()
+
+    thread = threading.Thread(target=tick)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
