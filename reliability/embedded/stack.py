@@ -24,7 +24,7 @@ from reliability.embedded.processes import children, end
 from reliability.embedded.state import read_state, write_state
 
 ROOT = Path(__file__).resolve().parents[2]
-START_SECONDS = 60.0
+START_SECONDS = 180.0
 # A socket's path may be 104 bytes on macOS, and the supervisor appends its number while binding.
 SOCKET_PATH_BYTES_MAX = 90
 STOPPING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)

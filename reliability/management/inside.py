@@ -15,6 +15,7 @@ HANDLERS = "reliability.proof.handlers"
 OURS = ("RELIABILITY_", "DATABASE_URL", "BROKER_URL", "EMAIL_URL", "SECRET_KEY", "DEBUG")
 LOOK_SECONDS = 1.0
 END_SECONDS = 15
+PASSED_ON = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 def is_inside() -> bool:
@@ -22,15 +23,17 @@ def is_inside() -> bool:
     return os.environ.get("RELIABILITY_HANDLERS") == HANDLERS
 
 
-def environment(folder: Path, *, pace: str = "quick") -> dict[str, str]:
-    """Return an environment that knows the folder's servers, the story's handlers and a pace.
+def environment(
+    folder: Path, *, pace: str = "quick", handlers: str = HANDLERS
+) -> dict[str, str]:
+    """Return an environment that knows the folder's servers, some handlers and a pace.
 
     Nobody's database, broker or secrets are taken along.
     """
     clean = {name: v for name, v in os.environ.items() if not name.startswith(OURS)}
     return clean | {
         "RELIABILITY_DATA": str(folder),
-        "RELIABILITY_HANDLERS": HANDLERS,
+        "RELIABILITY_HANDLERS": handlers,
         "RELIABILITY_PACE": pace,
     }
 
@@ -40,6 +43,7 @@ def run_inside(
     *,
     folder: Path,
     pace: str = "quick",
+    handlers: str = HANDLERS,
     each_second: Callable[[], None] = lambda: None,
 ) -> int:
     """Run `manage.py` over the folder's servers, pass signals on, and return its exit code.
@@ -50,7 +54,7 @@ def run_inside(
     process = subprocess.Popen(  # noqa: S603 - ourselves
         [sys.executable, "manage.py", *arguments],
         cwd=ROOT,
-        env=environment(folder, pace=pace),
+        env=environment(folder, pace=pace, handlers=handlers),
         stdin=subprocess.DEVNULL,
         start_new_session=True,
     )
@@ -58,10 +62,7 @@ def run_inside(
     def pass_on(number: int, _frame: FrameType | None) -> None:
         process.send_signal(number)
 
-    before = {
-        number: signal.signal(number, pass_on)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
-    }
+    before = {number: signal.signal(number, pass_on) for number in PASSED_ON}
     try:
         while True:
             try:

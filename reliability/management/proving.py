@@ -1,6 +1,7 @@
 """The proof: a control run without faults, a trial with them, and what the two amount to."""
 
 import json
+import os
 import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -8,12 +9,15 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from reliability.apps import HANDLERS_VARIABLE
 from reliability.embedded.servers import throwaway
 from reliability.management import proof_words as words
-from reliability.management.inside import run_inside
+from reliability.management.inside import HANDLERS, run_inside
 from reliability.management.progress import say
 from reliability.management.trial import Terms, yesterday
+from reliability.proof import wrong_clock
 from reliability.proof.plan import STRIKES, Fault
+from reliability.proof.story import Story
 from reliability.proof.verdict import Check, checks, figures, same_state
 
 Facts = dict[str, Any]
@@ -33,6 +37,8 @@ class Proof:
     replays: Sequence[Facts]
     kills: Sequence[Facts]
     faults: Sequence[Facts] = ()
+    cannot_redirect: Sequence[str] = ()
+    """Kinds of the host's whose effects would leave these servers: their events were left out."""
     checks: Sequence[Sequence[Check]]
     """One list a replay, and one for the run as a whole."""
 
@@ -65,6 +71,7 @@ class Proof:
             "figures": self.figures,
             "kill_log": list(self.kills),
             "fault_log": list(self.faults),
+            "cannot_redirect": list(self.cannot_redirect),
             "failed": [c.facts() for group in self.checks for c in group if not c.ok],
             "replays": list(self.replays),
         }
@@ -79,6 +86,7 @@ class Proof:
             *words.seconds_plot(second),
             "",
             *words.figure_lines(figures),
+            *(f"cannot redirect {kind}: left out" for kind in self.cannot_redirect),
             *self._failures(),
             "",
             self._end(),
@@ -120,7 +128,7 @@ def judge(terms: Terms, control: Facts, found: Facts) -> Proof:
     """Check every replay against the story, and all of them against the control run."""
     story = terms.story(yesterday())
     replays = found["replays"]
-    told = [figures(story.expected(number)) for number in range(1, len(replays) + 1)]
+    told = [_told(terms, story, number) for number in range(1, len(replays) + 1)]
     wanted = control["replays"][0]["digest"]
     whole = [
         Check("the control run is as told beforehand", [], _failed(terms, control)),
@@ -132,30 +140,42 @@ def judge(terms: Terms, control: Facts, found: Facts) -> Proof:
     each = [checks(expected, replay) for expected, replay in zip(told, replays, strict=True)]
     return Proof(
         terms=terms, replays=replays, kills=found["kills"], faults=found["faults"],
-        checks=[*each, whole],
+        checks=[*each, whole], cannot_redirect=found["cannot_redirect"],
     )  # fmt: skip
 
 
+def _told(terms: Terms, story: Story, replays: int = 1) -> Mapping[str, Any]:
+    """Say what is known beforehand: of a file's events, how often they are sent."""
+    if terms.app:
+        return {}
+    if terms.file:
+        return {"sent": sum(len(story.deliveries(number)) for number in range(replays))}
+    return figures(story.expected(replays))
+
+
 def _failed(terms: Terms, control: Facts) -> list[str]:
-    told = figures(terms.story(yesterday()).expected())
+    told = _told(terms, terms.story(yesterday()))
     return [check.promise for check in checks(told, control["replays"][0]) if not check.ok]
 
 
 def _kills_hit(terms: Terms, kills: Sequence[Mapping[str, Any]]) -> list[Check]:
     """A proof whose kills hit nothing proves nothing."""
+    if terms.file:
+        return [_all_carried_out(terms, kills)]
     hit = any(kill["hit"] for kill in kills)
     between = any(job["where"] == words.BETWEEN for kill in kills for job in kill["hit"])
     named = any(kill["point"] for kill in kills)
     return [
-        Check(
-            "every planned kill was carried out",
-            terms.kills,
-            sum(map(bool, (k["pids"] for k in kills))),
-        ),
+        _all_carried_out(terms, kills),
         Check("a kill hit a running job", bool(terms.kills), hit),
         Check("a kill came between effect and completion", bool(terms.kills), between),
         Check("a process ended at a named point", terms.kills >= NAMED_FROM, named),
     ]
+
+
+def _all_carried_out(terms: Terms, kills: Sequence[Mapping[str, Any]]) -> Check:
+    done = sum(bool(kill["pids"]) for kill in kills)
+    return Check("every planned kill was carried out", terms.kills, done)
 
 
 def _faults_struck(terms: Terms, found: Facts) -> list[Check]:
@@ -188,11 +208,20 @@ def _play(terms: Terms, *, logs: Path | None) -> Facts:
             f"--kills={terms.kills}",
             *([] if terms.key_check else ["--no-key-check"]),
             *([f"--faults={','.join(terms.faults)}"] if terms.faults else []),
+            *([f"--file={terms.file}"] if terms.file else []),
+            *(["--app"] if terms.app else []),
         ]
-        code = run_inside(arguments, folder=addresses.folder)
+        handlers = _handlers(terms)
+        code = run_inside(arguments, folder=addresses.folder, handlers=handlers)
         if logs:
             shutil.copytree(addresses.folder / "log", logs, dirs_exist_ok=True)
         if code or not found.exists():
             raise TrialEnded(f"The trial ended with code {code} before it found anything.")
         facts: Facts = json.loads(found.read_text())
         return facts
+
+
+def _handlers(terms: Terms) -> str:
+    """Name the modules of handlers: the story's, or the host's own with the clock beside them."""
+    own = os.environ.get(HANDLERS_VARIABLE, "") if terms.app else HANDLERS
+    return ",".join(filter(None, [own, wrong_clock.__name__]))

@@ -9,19 +9,22 @@ from typing import Any
 
 from django.db import connections
 
+from reliability.handlers import find
 from reliability.killing import KILL_VARIABLE, ORDERED
 from reliability.management.progress import Bar, bar, say
 from reliability.management.stage import Stage, Wishes, stage
+from reliability.management.strikes import Striker, Struck
 from reliability.proof import plan, wrong_clock
-from reliability.proof.cast import OUTAGE_PATH
+from reliability.proof.cast import KINDS, OUTAGE_PATH
+from reliability.proof.day_file import FileDay, read_day
 from reliability.proof.faults import Aim, Killed
 from reliability.proof.observe import observe
 from reliability.proof.plan import Act, Fault, Kill, Strike
 from reliability.proof.post import Answered
 from reliability.proof.settle import settle
 from reliability.proof.story import Story, Troubles
-from reliability.proof.strikes import Striker, Struck
 from reliability.proof.timeline import Timeline
+from reliability.work.drain import LOCAL
 
 SETTLE_SECONDS = 120
 LATENCY_MS = 5.0
@@ -42,6 +45,10 @@ class Terms:
     kills: int
     key_check: bool = True
     faults: tuple[Fault, ...] = ()
+    file: str = ""
+    """Where the events are, in place of an invented day's."""
+    app: bool = False
+    """Whether the host's own handlers work them, as far as their effects stay here."""
 
     @property
     def unfaulted(self) -> "Terms":
@@ -49,7 +56,10 @@ class Terms:
         return replace(self, replays=1, kills=0, key_check=True, faults=())
 
     def story(self, day: date) -> Story:
-        """Write the day, with one trouble in fifty events."""
+        """Write the day, with one trouble in fifty events; or read it from the file."""
+        if self.file:
+            given = read_day(Path(self.file), kinds=None if self.app else KINDS)
+            return FileDay(seed=self.seed, events=len(given), day=day, given=given)
         few = self.events // 50
         troubles = Troubles(failing_charges=few, express_orders=few, broken=1)
         return Story(seed=self.seed, events=self.events, day=day, troubles=troubles)
@@ -75,6 +85,7 @@ def yesterday() -> date:
 def run_trial(folder: Path, terms: Terms) -> Facts:
     """Play every replay on a stage of its own and return what was true after each."""
     story = terms.story(yesterday())
+    story, left_out = kept_here(story) if isinstance(story, FileDay) else (story, [])
     wishes = Wishes(
         seed=terms.seed,
         latency_ms=LATENCY_MS,
@@ -85,7 +96,22 @@ def run_trial(folder: Path, terms: Terms) -> Facts:
     with stage(folder, wishes) as played:
         played.sink.control(outage=True, outage_paths=[OUTAGE_PATH])
         played.sink.control(answer_latency_ms=ANSWER_LATENCY_MS)
-        return _replays(played, story, terms)
+        return _replays(played, story, terms) | {"cannot_redirect": left_out}
+
+
+def kept_here(day: FileDay) -> tuple[FileDay, list[str]]:
+    """Leave out the events whose handlers reach outside and cannot be led to the sink.
+
+    Returns what is left and the kinds left out: of effects elsewhere, or worked by nobody here.
+    """
+    own = {name for name in {event.kind for event in day.given} if _stays_here(name)}
+    kept = tuple(event for event in day.given if event.kind in own)
+    return replace(day, given=kept), sorted({event.kind for event in day.given} - own)
+
+
+def _stays_here(name: str) -> bool:
+    kind = find(name)
+    return name in KINDS or (kind is not None and kind.queue == LOCAL)
 
 
 def _wrong_clock(terms: Terms) -> Mapping[str, Mapping[str, str]]:

@@ -21,8 +21,10 @@ __all__ = ["Aim", "Group", "Kill", "Killed", "Killer"]
 
 LAND_SECONDS = 0.15
 """What was under way at the sink and in the database has ended by then."""
-FIND_SECONDS = 10.0
-"""Half of it for a fitting target, half for any."""
+FIT_SECONDS, FIND_SECONDS = 5.0, 90.0
+"""How long a fitting target is waited for, and how long any: groups that were killed come back."""
+POINT_SECONDS = 8.0
+"""A sweep comes by within a lease, a pass and a little."""
 JOB_SECONDS = 0.4
 """About a job's life at the sink's latency: a kill comes at a random moment of it."""
 LOOK_SECONDS = 0.05
@@ -108,7 +110,7 @@ class Aim:
         if self._folder is None:
             return None
         order(self._folder, point)
-        until = time.monotonic() + FIND_SECONDS / 2
+        until = time.monotonic() + POINT_SECONDS
         while time.monotonic() < until:
             if pid := obeyed(self._folder, point):
                 return pid
@@ -120,7 +122,7 @@ class Aim:
         began = time.monotonic()
         while (waited := time.monotonic() - began) < FIND_SECONDS:
             up = [(group, pid) for group in self._groups() for pid in group.pool]
-            wanted: Moment = "any" if waited > FIND_SECONDS / 2 else moment
+            wanted: Moment = "any" if waited > FIT_SECONDS else moment
             fitting = self._fitting([pid for _, pid in up], wanted)
             if found := [(group, pid) for group, pid in up if pid in fitting]:
                 return self._lots.choice(found)

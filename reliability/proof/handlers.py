@@ -15,7 +15,7 @@ from reliability import Backoff, Event, LocalTransaction, ProviderHeader, RunOnc
 from reliability.claim.enqueue import enqueue
 from reliability.handlers import Handle
 from reliability.models import Tenant
-from reliability.proof import provider_line, wrong_clock
+from reliability.proof import provider_line
 from reliability.proof.cast import KINDS, Effect, StoryKind
 from reliability.proof.invention import FAILING_CUSTOMER
 from reliability.proof.mails import FOLLOW_UP, STORY_HEADER, message_id
@@ -123,7 +123,6 @@ def _declare(name: str, kind: StoryKind) -> Callable[[Handle], Handle]:
             return handler(name, policy=RunOnce())
 
 
-wrong_clock.set_wrong()
 _register()
 
 

@@ -1,4 +1,7 @@
-"""Sets the clock of one process wrong, as far as Python and Django are asked for the time."""
+"""Sets the clock of one process wrong, as far as Python and Django are asked for the time.
+
+It does so when it is imported: it stands among a worker's handlers.
+"""
 
 import os
 import time
@@ -19,3 +22,6 @@ def set_wrong(environment: Mapping[str, str] = os.environ) -> None:
     true_time, true_now = time.time, timezone.now
     time.time = lambda: true_time() + ahead
     timezone.now = lambda: true_now() + timedelta(seconds=ahead)
+
+
+set_wrong()

@@ -16,6 +16,7 @@ from reliability.management.printing import say_json
 from reliability.management.progress import say
 from reliability.management.recording import record_proof
 from reliability.management.trial import Terms, run_trial
+from reliability.proof.day_file import DayRefused
 from reliability.proof.plan import Fault
 
 
@@ -29,6 +30,12 @@ class Command(BaseCommand):
         parser.add_argument("--kills", type=int, default=10, help="SIGKILLs at workers (10)")
         parser.add_argument(
             "--faults", default="", help=f"all, or some of {','.join(Fault)} (none)"
+        )
+        parser.add_argument("--file", default="", help="events from a file of JSON lines")
+        parser.add_argument(
+            "--app",
+            action="store_true",
+            help="work them by the handlers that RELIABILITY_HANDLERS and the installed apps bring",
         )
         parser.add_argument("--seed", type=int, help="of the day and the kills (random)")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
@@ -52,7 +59,7 @@ class Command(BaseCommand):
         started_at = timezone.now()
         try:
             proof = proving.prove(terms, logs=options["logs"])
-        except (AlreadyRunning, EmbeddedUnavailable, proving.TrialEnded) as err:
+        except (AlreadyRunning, DayRefused, EmbeddedUnavailable, proving.TrialEnded) as err:
             raise CommandError(str(err)) from None
         if options["json"]:
             say_json(self.stdout, proof.facts())
@@ -66,6 +73,8 @@ def _terms(options: dict[str, Any]) -> Terms:
     for name, least in (("events", 10), ("replays", 1), ("kills", 0)):
         if options[name] < least:
             raise CommandError(f"--{name} must be {least} or more.")
+    if options["app"] and not options["file"]:
+        raise CommandError("--app needs --file: the invented day is for handlers of its own.")
     return Terms(
         seed=random.randrange(10**6) if options["seed"] is None else options["seed"],
         events=options["events"],
@@ -73,6 +82,8 @@ def _terms(options: dict[str, Any]) -> Terms:
         kills=options["kills"],
         key_check=not options["no_key_check"],
         faults=_faults(options["faults"]),
+        file=str(Path(options["file"]).absolute()) if options["file"] else "",
+        app=options["app"],
     )
 
 
