@@ -149,6 +149,31 @@ def progress(redrive: Redrive) -> Progress:
     )
 
 
+@dataclass(frozen=True)
+class UnderWay:
+    """A live redrive in short: how many of its letters have come to an end, and how."""
+
+    redrive: Redrive
+    settled: int
+    total: int
+    failed: int
+    bars: list[dict[str, Any]]
+
+
+def under_way(live: "QuerySet[Redrive]", limit: int) -> list[UnderWay]:
+    """Count the letters of the newest ``limit`` by outcome, without their money."""
+    return [_in_short(one) for one in live.order_by("-pk")[:limit]]
+
+
+def _in_short(redrive: Redrive) -> UnderWay:
+    many = counts(redrive)
+    total = sum(many.values()) - many.get(Outcome.LEFT, 0)
+    on_its_way = many.get(Outcome.PENDING, 0) + many.get(Outcome.RUNNING, 0)
+    return UnderWay(
+        redrive, total - on_its_way, total, many.get(Outcome.FAILED, 0), _bars(many)
+    )
+
+
 def _bars(many: dict[str, int]) -> list[dict[str, Any]]:
     bars, x = [], 0
     for outcome, ink in INKS:

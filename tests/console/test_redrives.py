@@ -137,6 +137,27 @@ def test_a_letter_that_arrives_after_the_preview_is_told_and_not_included(
     assert Job.objects.filter(state="ready").count() == 4
 
 
+def test_the_overview_shows_how_far_a_redrive_has_come(operator: Client) -> None:
+    assert "Redrives under way" not in operator.get("/").content.decode()
+    redrive = frozen(operator)
+    operator.post(path(redrive, "start/"), PLAN)
+    advance(timezone.now() + timedelta(seconds=10))
+    settled = Job.objects.filter(state="ready", round=2)
+    settled.update(state="running", token=1, lease_expires_at=timezone.now())
+    Job.objects.filter(state="running").update(state="done", lease_expires_at=None)
+    shown = operator.get("/").content.decode()
+    assert f'<a href="{path(redrive)}"><strong>R-{redrive.pk}</strong> requeue 4</a>' in shown
+    assert "of 4 settled, 0 failed again." in shown
+
+
+def test_the_audit_trail_leads_to_the_page_of_what_was_acted_on(operator: Client) -> None:
+    redrive = frozen(operator)
+    operator.post(path(redrive, "start/"), PLAN)
+    shown = operator.get("/audit/").content.decode()
+    assert f'<a href="{path(redrive)}" title="redrive {redrive.public_id}">' in shown
+    assert f"redrive {str(redrive.public_id)[:8]}…" in shown
+
+
 def test_two_clicks_on_start_make_one_redrive_and_one_audit_entry(operator: Client) -> None:
     redrive = frozen(operator)
     operator.post(path(redrive, "start/"), PLAN)

@@ -10,11 +10,13 @@ from django.http import HttpResponse
 from reliability.console import layers, week
 from reliability.console.access import OperatorRequest, for_tenant, page
 from reliability.console.conservation import conservation
+from reliability.console.dry_run import under_way
 from reliability.console.pages import show
 from reliability.console.parts import number
 from reliability.console.pauses import paused_now
-from reliability.models import Alert, AlertRule, DeadLetter, Report, Source
+from reliability.models import Alert, AlertRule, DeadLetter, Redrive, Report, Source
 
+REDRIVES_MAX = 3
 GOOD = (Report.Completeness.COMPLETE,)
 
 
@@ -42,6 +44,7 @@ def index(request: OperatorRequest) -> HttpResponse:
         "reports": layers.compared(request),
         "queues": layers.queues(request),
         "workers": layers.workers(request),
+        "under_way": under_way(for_tenant(request, Redrive.objects.live()), REDRIVES_MAX),
         "sum": conservation(request.tenant),
         "letters": letters,
         "open_now": open_now,
@@ -74,18 +77,21 @@ def per_source(request: OperatorRequest) -> tuple[list[OfSource], AlertRule | No
         ),
     )
     by_source = {rule.source_id: rule for rule in rules}
+    slugs = dict(for_tenant(request, Source.objects.all()).values_list("pk", "slug"))
+    # By their sources alone: that is read off an index, a tenant is not in it.
     rows = (
-        for_tenant(request, DeadLetter.objects.open())
-        .order_by("source__slug")
-        .values("source_id", "source__slug")
+        DeadLetter.objects.open()
+        .filter(source__in=list(slugs))
+        .order_by()
+        .values("source_id")
         .annotate(open=Count("pk"), oldest_at=Min("buried_at"))
     )
     told = []
-    for row in rows:
+    for row in sorted(rows, key=lambda row: slugs[row["source_id"]]):
         rule = by_source.get(row["source_id"]) or by_source.get(None)
         told.append(
             OfSource(
-                row["source__slug"], row["open"], row["oldest_at"],
+                slugs[row["source_id"]], row["open"], row["oldest_at"],
                 rule.high if rule else None, rule.low if rule else None,
             )
         )  # fmt: skip
