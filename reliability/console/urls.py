@@ -3,6 +3,8 @@
 from django.urls import URLPattern, URLResolver, path
 
 from reliability.console.views import (
+    alert_channels,
+    alert_rules,
     alerts,
     audit,
     causes,
@@ -139,6 +141,18 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("alerts/silences/", silences.index, name="silences"),
     path("alerts/silences/add/", silences.add, name="add_silence"),
     path("alerts/silences/<uuid:public_id>/end/", silences.end, name="end_silence"),
+    path("alert-rules/new/", alert_rules.new, name="new_alert_rule"),
+    path("alert-rules/add/", alert_rules.add, name="add_alert_rule"),
+    path("alert-rules/<uuid:public_id>/", alert_rules.detail, name="alert_rule"),
+    path("alert-rules/<uuid:public_id>/change/", alert_rules.change, name="change_alert_rule"),
+    path("alert-rules/<uuid:public_id>/switch/", alert_rules.switch, name="switch_alert_rule"),
+    path("alert-channels/new/", alert_channels.new, name="new_alert_channel"),
+    path("alert-channels/add/", alert_channels.add, name="add_alert_channel"),
+    path(
+        "alert-channels/<uuid:public_id>/remove/",
+        alert_channels.remove,
+        name="remove_alert_channel",
+    ),
     path("audit/", audit.index, name="audit"),
     path("sources/", sources.index, name="sources"),
     path("sources/new/", sources.new, name="new_source"),

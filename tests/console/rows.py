@@ -12,6 +12,8 @@ from django.test import Client
 from django.utils import timezone
 
 from reliability.models import (
+    AlertChannel,
+    AlertRule,
     Artefact,
     Attempt,
     Body,
@@ -34,6 +36,8 @@ from reliability.models import (
     Statement,
     Tenant,
 )
+from reliability.models.channel import Secrets
+from reliability.outbound.signing import new_secret
 
 NOON = datetime(2026, 3, 2, 12, tzinfo=UTC)
 _numbers = count(1)
@@ -279,3 +283,26 @@ def silence(of: Source, **more: Any) -> Silence:
         }
         | more
     )  # fmt: skip
+
+
+def alert_rule(of: Source, **more: Any) -> AlertRule:
+    """Return a rule on the open letters of a source, held for five minutes."""
+    return AlertRule.objects.create(
+        **{
+            "tenant": of.tenant, "source": of, "measure": "open letters", "high": 25, "low": 10,
+            "name": f"Letters of {of.slug}", "hold_seconds": 300, "emails": [],
+        }
+        | more
+    )  # fmt: skip
+
+
+def channel(of: Source, address: str = "https://hooks.example/in") -> AlertChannel:
+    """Return a webhook that every rule of the tenant tells; nobody looked its host up."""
+    made = AlertChannel(
+        tenant=of.tenant, public_id=uuid.uuid4(), name=f"hook-{of.slug}", scheme="webhook",
+        shown="https://hooks.example/…", created_at=timezone.now(), created_by="ada",
+    )  # fmt: skip
+    made.seal(Secrets(address, new_secret()))
+    made.save()
+    made.rules.set(AlertRule.objects.filter(tenant=of.tenant))
+    return made
