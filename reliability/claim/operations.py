@@ -7,9 +7,9 @@ from decimal import Decimal
 from typing import Literal
 
 from reliability.claim.body import JsonValue, pointer
-from reliability.claim.exponents import exponent
 from reliability.claim.signatures.clock import instant
 from reliability.claim.signatures.identity import identity_key
+from reliability.currencies import TABLES
 from reliability.handlers import MappedOperation
 
 AMOUNT_MINOR_MAX = 2**63 - 1
@@ -70,7 +70,8 @@ def map_operation(
 
     ``None`` means this event tells of no operation: nothing else can absorb it. Amount,
     currency and exponent are ``None`` together where the event gives no amount that can be
-    trusted to the last digit; the reference still claims the operation.
+    trusted to the last digit, as in a currency its provider does not list; the reference still
+    claims the operation.
     """
     for rule in rules:
         if not _fits(rule, event_type, payload):
@@ -100,7 +101,7 @@ def _holds(payload: JsonValue, condition: tuple[str, JsonValue]) -> bool:
 def _operation(rule: OperationRule, reference: str, payload: JsonValue) -> MappedOperation:
     occurred_at = instant(_first(payload, rule.occurred_at))
     currency = _currency(_first(payload, rule.currency))
-    decimals = exponent(currency, rule.exponents) if currency else None
+    decimals = TABLES[rule.exponents].get(currency) if currency else None
     amount = _first(payload, rule.amount)
     minor = None if decimals is None else _minor(amount, rule.amount_unit, decimals)
     if minor is None:

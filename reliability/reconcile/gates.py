@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Literal
 
-from reliability.reconcile.exponents import money
+from reliability.currencies import money
 from reliability.reconcile.formats.base import Declared, Mode, StatementError, Unit
 from reliability.reconcile.tally import Tally
 

@@ -13,9 +13,9 @@ from reliability.claim.accept import Asked
 from reliability.claim.body import load
 from reliability.claim.door import Door
 from reliability.claim.operations import OperationRule, map_operation
+from reliability.currencies import money
 from reliability.handlers import MappedOperation, find
 from reliability.models import Discrepancy, Job, StatementLine
-from reliability.reconcile.exponents import money
 from reliability.reconcile.scope import OUTGOING
 
 KEY_BYTES_MAX = 255

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from reliability.reconcile.exponents import (
+from reliability.currencies import (
     ADYEN,
     GOCARDLESS,
     ISO_4217,

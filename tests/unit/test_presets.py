@@ -5,8 +5,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from reliability import currencies
 from reliability.claim.body import load
-from reliability.claim.exponents import exponent
 from reliability.claim.presets import (
     PRESETS,
     Acknowledgement,
@@ -14,7 +14,6 @@ from reliability.claim.presets import (
     map_operation,
 )
 from reliability.claim.signatures import SCHEMES, configuration_error
-from reliability.reconcile import exponents
 
 NINE = datetime(2026, 11, 30, 9, 0, tzinfo=UTC)
 SECONDS = 1_796_029_200  # nine o'clock
@@ -209,21 +208,16 @@ def test_a_provider_names_its_operations(
 
 def test_stripes_special_currencies_follow_its_manual() -> None:
     wanted = {"JPY": 0, "MGA": 0, "UGX": 2, "ISK": 2, "KWD": 3, "EUR": 2, "HUF": 2}
-    assert {currency: exponent(currency, "stripe") for currency in wanted} == wanted
+    assert {currency: currencies.STRIPE[currency] for currency in wanted} == wanted
 
 
-@pytest.mark.parametrize(
-    ("table", "theirs"),
-    [
-        ("iso", exponents.ISO_4217),
-        ("stripe", exponents.STRIPE),
-        ("adyen", exponents.ADYEN),
-    ],
-)
-def test_claim_and_daily_compare_count_in_the_same_units(
-    table: str, theirs: dict[str, int]
-) -> None:
-    assert {currency: exponent(currency, table) for currency in theirs} == theirs
+def test_an_amount_in_a_currency_that_the_provider_does_not_list_is_not_trusted() -> None:
+    body = (
+        f'{{"id":"ch_1","amount":2000,"currency":"xyz","captured":true,"created":{SECONDS}}}'
+    )
+    assert stripe("charge.succeeded", body) == operation(
+        "charge", "ch_1", None, None, None, NINE
+    )
 
 
 def test_every_scheme_has_a_preset_that_can_be_saved() -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import BinaryIO
 
-from reliability.reconcile.exponents import ADYEN, UnknownCurrency, exponent_of
+from reliability.currencies import ADYEN, UnknownCurrency, exponent_of
 from reliability.reconcile.formats.amounts import AmountForm, minor
 from reliability.reconcile.formats.base import (
     Declared,

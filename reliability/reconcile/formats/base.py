@@ -8,8 +8,8 @@ from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from typing import BinaryIO, Literal, NamedTuple, Protocol
 
+from reliability.currencies import exponent_of
 from reliability.errors import ReliabilityError
-from reliability.reconcile.exponents import exponent_of
 
 Mode = Literal["live", "test"]
 

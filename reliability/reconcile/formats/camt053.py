@@ -9,7 +9,7 @@ from typing import BinaryIO
 
 from lxml import etree
 
-from reliability.reconcile.exponents import ISO_4217, UnknownCurrency
+from reliability.currencies import ISO_4217, UnknownCurrency
 from reliability.reconcile.formats.base import (
     Declared,
     Item,

@@ -5,7 +5,7 @@ from datetime import date, timedelta
 
 from lxml import etree
 
-from reliability.reconcile.exponents import UnknownCurrency, exponent_of
+from reliability.currencies import UnknownCurrency, exponent_of
 from reliability.reconcile.formats.amounts import AmountForm, minor
 from reliability.reconcile.formats.base import Balance, RowRefused, Unit
 from reliability.reconcile.formats.times import NEVER, Moment, moment, zone_of

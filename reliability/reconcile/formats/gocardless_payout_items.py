@@ -11,7 +11,7 @@ from datetime import date
 from decimal import ROUND_HALF_UP, Decimal, InvalidOperation
 from typing import BinaryIO
 
-from reliability.reconcile.exponents import GOCARDLESS, UnknownCurrency, exponent_of
+from reliability.currencies import GOCARDLESS, UnknownCurrency, exponent_of
 from reliability.reconcile.formats.amounts import minor_units
 from reliability.reconcile.formats.base import (
     Declared,

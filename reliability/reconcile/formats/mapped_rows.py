@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from reliability.reconcile.exponents import ISO_4217, UnknownCurrency
+from reliability.currencies import ISO_4217, UnknownCurrency
 from reliability.reconcile.formats.amounts import minor_units, reader
 from reliability.reconcile.formats.base import (
     Balance,

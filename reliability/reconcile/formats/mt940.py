@@ -14,7 +14,7 @@ from typing import BinaryIO
 
 import mt940
 
-from reliability.reconcile.exponents import ISO_4217, UnknownCurrency, exponent_of
+from reliability.currencies import ISO_4217, UnknownCurrency, exponent_of
 from reliability.reconcile.formats.amounts import AmountForm, minor
 from reliability.reconcile.formats.base import (
     Balance,

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import BinaryIO
 
-from reliability.reconcile.exponents import STRIPE, UnknownCurrency, exponent_of
+from reliability.currencies import STRIPE, UnknownCurrency, exponent_of
 from reliability.reconcile.formats.amounts import minor_units
 from reliability.reconcile.formats.base import (
     Declared,

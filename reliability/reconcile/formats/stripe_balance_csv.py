@@ -8,7 +8,7 @@ from datetime import UTC, timezone
 from typing import BinaryIO
 from zoneinfo import ZoneInfo
 
-from reliability.reconcile.exponents import STRIPE, UnknownCurrency
+from reliability.currencies import STRIPE, UnknownCurrency
 from reliability.reconcile.formats.amounts import AmountForm, reader
 from reliability.reconcile.formats.base import (
     Declared,

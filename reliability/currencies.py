@@ -1,6 +1,7 @@
 """How many decimals each provider gives each currency; a currency not listed is refused."""
 
 from collections.abc import Mapping
+from types import MappingProxyType
 
 from reliability.errors import ReliabilityError
 
@@ -39,6 +40,15 @@ ADYEN: Mapping[str, int] = {**ISO_4217, "CLP": 2, "CNH": 2, "CVE": 0, "IDR": 0, 
 GOCARDLESS: Mapping[str, int] = dict.fromkeys(
     ("AUD", "CAD", "DKK", "EUR", "GBP", "NZD", "SEK", "USD"), 2
 )
+
+
+#: developer.paypal.com/docs/api/reference/currency-codes, note 1.
+PAYPAL: Mapping[str, int] = {**ISO_4217, "HUF": 0, "TWD": 0}
+
+TABLES: Mapping[str, Mapping[str, int]] = MappingProxyType(
+    {"iso": ISO_4217, "stripe": STRIPE, "adyen": ADYEN, "paypal": PAYPAL}
+)
+"""The tables that an operation rule names."""
 
 
 def exponent_of(currency: str, table: Mapping[str, int]) -> int:
