@@ -1,13 +1,11 @@
 """What happened to a key: each claim it leads to, told across the layers, oldest first."""
 
-import re
-import uuid
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime
 from typing import Any, Literal
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Q
 
 from reliability.management.printing import amount
 from reliability.models import (
@@ -17,18 +15,17 @@ from reliability.models import (
     Delivery,
     Discrepancy,
     Job,
-    Operation,
     ProcessedKey,
     Receipt,
     StatementLine,
     Tenant,
     Verdict,
 )
+from reliability.models.finding import Rows, claims_named
 
 CLAIMS_MAX = 50
 EACH_MAX = 200
 """Rows of one kind that a story tells."""
-NUMBER = re.compile(r"(?:DL-|J-)?(\d{1,18})", re.IGNORECASE)
 
 Layer = Literal["claim", "work", "compare", "operator"]
 
@@ -44,44 +41,12 @@ class Moment:
 
 
 def claims_of(text: str, tenant: Tenant | None) -> list[ProcessedKey]:
-    """Return the claims a key, a provider's reference, a job, letter or delivery leads to.
+    """Return the claims a text leads to, newest first; of every tenant where none is given."""
 
-    The text is compared as given: keys are opaque. An absorbed key leads to its operation's claim.
-    """
-    ids = {
-        pk
-        for rows, column in _lookups(text, Q(tenant=tenant) if tenant else Q())
-        for pk in rows.values_list(column, flat=True)[:CLAIMS_MAX]
-    }
-    keys = ProcessedKey.objects.filter(pk__in=ids).select_related("tenant", "source", "job")
-    return list({_claim_of(key): None for key in keys.order_by("pk")[:CLAIMS_MAX]})
+    def scoped(rows: Rows) -> Rows:
+        return rows.filter(tenant=tenant) if tenant else rows
 
-
-def _lookups(text: str, scope: Q) -> Iterator[tuple["QuerySet[Any]", str]]:
-    yield ProcessedKey.objects.filter(scope, key=text), "pk"
-    downstream = ProcessedKey.objects.exclude(downstream_key=F("key"))
-    yield downstream.filter(scope, downstream_key=text), "pk"
-    yield Operation.objects.filter(scope, reference=text), "key"
-    if number := NUMBER.fullmatch(text):
-        yield DeadLetter.objects.filter(scope, pk=int(number[1])), "job__key"
-        yield Job.objects.filter(scope, pk=int(number[1])), "key"
-    try:
-        public_id = uuid.UUID(text)
-    except ValueError:
-        return
-    yield Job.objects.filter(scope, public_id=public_id), "key"
-    yield DeadLetter.objects.filter(scope, public_id=public_id), "job__key"
-    yield Receipt.objects.filter(scope, delivery__public_id=public_id), "key"
-
-
-def _claim_of(key: ProcessedKey) -> ProcessedKey:
-    if not key.absorbed:
-        return key
-    operation = Operation.objects.filter(
-        tenant_id=key.tenant_id, source_id=key.source_id,
-        operation_class=key.operation_class, reference=key.operation_reference,
-    ).select_related("key__tenant", "key__source", "key__job").first()  # fmt: skip
-    return operation.key if operation else key
+    return claims_named(text, scoped, most=CLAIMS_MAX)
 
 
 def lines_naming(text: str, tenant: Tenant | None) -> list[dict[str, Any]]:
