@@ -40,7 +40,7 @@ def test_a_new_tenant_starts_with_the_shipped_rules_and_an_audit_entry() -> None
     assert "Acme Payments" in said
     tenant = Tenant.objects.get()
     assert (tenant.slug, tenant.name) == ("acme", "Acme Payments")
-    assert AlertRule.objects.filter(tenant=tenant).count() == 5
+    assert AlertRule.objects.filter(tenant=tenant).count() == 8
     assert AlertRule.objects.first().emails == ["ops@acme.example"]  # type: ignore[union-attr]
     entry = AuditEntry.objects.get()
     assert (entry.act, entry.about, entry.about_id) == ("add tenant", "tenant", "acme")
