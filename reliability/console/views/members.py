@@ -56,7 +56,7 @@ WORDS = {
     "add_membership": "Add members",
     "change_membership": "Change members",
     "delete_membership": "Remove members",
-    "change_alertrule": "Change alert rules",
+    "change_alertrule": "Change alert rules and channels",
     "view_apitoken": "View the HTTP API’s tokens",
     "add_apitoken": "Make tokens",
     "delete_apitoken": "Revoke tokens",
