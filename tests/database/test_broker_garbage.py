@@ -1,0 +1,93 @@
+"""What a stranger puts into the broker is refused or means nothing, and the worker lives."""
+
+import pickle
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from celery import current_app
+
+from reliability import dispatch
+from reliability.claim.enqueue import enqueue
+from reliability.models import Job
+from reliability.outbound.senders import TEST_TYPE
+from tests.database import world
+from tests.database.live import ROOT, environment
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+SECONDS = 40
+# kombu revives such an object from JSON, or raises on it.
+BOMBS: list[Any] = [
+    {"__type__": "datetime", "__value__": "garbage"},
+    {"__type__": "uuid", "__value__": {"hex": 1}},
+    [],
+    "no queue of ours",
+]
+
+
+class Trap:
+    """Makes a file where somebody unpickles it."""
+
+    def __init__(self, at: Path) -> None:
+        self.at = at
+
+    def __reduce__(self) -> Any:
+        return (Path.touch, (self.at,))
+
+
+def put(arguments: Any, content_type: str, body: bytes | None = None) -> None:
+    """Publish a bell as Celery writes it, with whatever stands in its body."""
+    headers = {"lang": "py", "task": dispatch.DRAIN, "id": "x-1", "root_id": "x-1",
+               "parent_id": None, "group": None, "retries": 0}  # fmt: skip
+    with current_app.connection_for_write() as broker:
+        producer = broker.Producer()
+        whole = [arguments, {}, {"callbacks": None, "errbacks": None, "chain": None}]
+        more: dict[str, Any] = {"headers": headers, "routing_key": "local", "exchange": ""}
+        if body is None:
+            producer.publish(whole, serializer="json", **more)
+        else:
+            producer.publish(
+                body, content_type=content_type, content_encoding="binary", **more
+            )
+
+
+@pytest.fixture
+def worker(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    celery = [sys.executable, "-m", "celery", "-A", "reliability.project", "worker"]
+    options = ["--pool=solo", "--queues=local", "--loglevel=INFO", "--hostname=garbage@%h",
+               "--without-gossip", "--without-mingle", "--without-heartbeat"]  # fmt: skip
+    with (tmp_path / "worker.log").open("wb") as log:
+        running = subprocess.Popen(
+            [*celery, *options], cwd=ROOT, stdout=log, stderr=log,
+            env=environment() | {"RELIABILITY_PROCESS": "worker"},
+        )  # fmt: skip
+        yield running
+        running.terminate()
+        running.wait(SECONDS)
+
+
+def test_a_pickle_and_revived_types_in_the_broker_are_refused_and_the_worker_lives(
+    worker: "subprocess.Popen[bytes]", tmp_path: Path
+) -> None:
+    sprung = tmp_path / "sprung"
+    pickled = pickle.dumps([[Trap(sprung)], {}, {}])
+    put(None, "application/x-python-serialize", pickled)
+    put(None, "application/json", pickled)
+    for bomb in BOMBS:
+        put([bomb], "application/json")
+    enqueue(TEST_TYPE, key="after", tenant=world.tenant())
+    dispatch.ring("local")
+    until = time.monotonic() + SECONDS
+    while time.monotonic() < until and Job.objects.get().state != "done":
+        time.sleep(0.1)
+        if int(time.monotonic()) % 5 == 0:
+            dispatch.ring("local")
+    said = (tmp_path / "worker.log").read_text()
+    assert (Job.objects.get().state, worker.poll()) == ("done", None), said
+    assert "Refusing to deserialize" in said
+    assert not sprung.exists()
