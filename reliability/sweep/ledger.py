@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db import transaction
 from django.db.models import Max, Min
 
 from reliability import sql
@@ -27,10 +28,11 @@ def count_ledger(now: datetime) -> int:
     again = [number for number, _ in oldest.order_by("at", "number")[:limit]]
     fresh = _full(limit)
     for number in fresh + again:
-        sql.rows_planned_anew(
-            "count_stretch", _Counted, number=number, first=number * KEYS,
-            last=(number + 1) * KEYS - 1, now=now,
-        )  # fmt: skip
+        with transaction.atomic(using=sql.database().alias):
+            sql.rows_planned_anew(
+                "count_stretch", _Counted, number=number, first=number * KEYS,
+                last=(number + 1) * KEYS - 1, now=now,
+            )  # fmt: skip
     return len(fresh) + len(again)
 
 

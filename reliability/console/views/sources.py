@@ -41,7 +41,7 @@ def index(request: OperatorRequest) -> HttpResponse:
     asked = SourceFilter(request, _sources(request))
     found = asked.found()
     rows = paged(found, "id", request.GET.get("after", ""), size=PAGE_SIZE)
-    seen = [traffic(source, request.now) for source in rows.rows]
+    seen = traffic(rows.rows, request.now)
     context = {
         "filter": asked,
         "page": rows,
@@ -60,7 +60,7 @@ def detail(request: OperatorRequest, public_id: str) -> HttpResponse:
     kept = SourceSecret.objects.filter(source=source).order_by("-pk")[:SECRETS_SHOWN]
     context = {
         "source": source,
-        "traffic": traffic(source, request.now),
+        "traffic": traffic([source], request.now)[0],
         "held": counted(held),
         "secrets": [(one, bool(one.expires_at and one.expires_at <= request.now))
                     for one in kept],
