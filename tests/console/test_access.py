@@ -1,7 +1,7 @@
 """Who may enter which route: every role, method and foreign object, from the URLconf itself."""
 
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 from urllib.parse import urlsplit
@@ -13,25 +13,23 @@ from django.urls import path
 
 from reliability.console import access, urls
 from reliability.console.access import ANY_MEMBER, ANYBODY
-from reliability.models import AuditEntry, DeadLetter, Discrepancy, Job, Report, Source
+from reliability.models import AuditEntry, DeadLetter, Discrepancy, Job, Report
 from reliability.models.roles import ROLES
 from tests.console import rows
+from tests.console.objects import OBJECTS, address_of
 
 pytestmark = pytest.mark.django_db
 
 ROUTES: list[tuple[str, Any]] = list(access.routed(urls.urlpatterns))
 GUARDED = [(route, view) for route, view in ROUTES if view.needs != ANYBODY]
 OF_ONE = [(route, view) for route, view in GUARDED if "<uuid:" in route]
-
-
-def _address(route: str, public_id: object) -> str:
-    head, _, tail = route.partition("<uuid:public_id>")
-    address = f"/{head}{public_id}{tail}" if "<uuid:" in route else f"/{route}"
-    return address.replace("<slug:tenant>", "acme").replace("<path:where>", "you/")
+OF_MANY = [route for route, _ in GUARDED if "<" not in route]
+READ_MIN = 25
+"""Pages and exports that speak of no single thing."""
 
 
 def _statuses(client: Client, route: str, public_id: object) -> Iterator[tuple[str, int]]:
-    address = _address(route, public_id)
+    address = address_of(route, public_id)
     yield "get", client.get(address).status_code
     yield "post", client.post(address).status_code
 
@@ -68,29 +66,13 @@ def test_a_stranger_is_sent_to_the_door() -> None:
         assert 302 in statuses, route
 
 
-OBJECTS: dict[str, Callable[[Source], Any]] = {
-    "alerts": rows.silence,
-    "dead-letters": rows.letter,
-    "destinations": rows.destination,
-    "discrepancies": rows.discrepancy,
-    "files": rows.artefact,
-    "ignore-rules": rows.ignore_rule,
-    "redrives": rows.redrive,
-    "sources": lambda source: source,
-    "reports": lambda source: rows.report(source, "absent"),
-    "saved-views": rows.saved_view,
-    "statements": rows.statement,
-}
-"""What a route's id names; a new kind of object is added here, or its routes are not tried."""
-
-
 def test_another_tenants_object_does_not_exist() -> None:
     globex = rows.source(rows.tenant("globex"), "adyen-eu")
     theirs = {noun: build(globex) for noun, build in OBJECTS.items()}
     client = rows.signed_in(rows.member(rows.tenant("acme"), "admin"))
     before = _snapshot()
     for route, _ in OF_ONE:
-        address = _address(route, theirs[route.partition("/")[0]].public_id)
+        address = address_of(route, theirs[route.partition("/")[0]].public_id)
         for answer in (
             client.get(address),
             client.post(address, {"version": 1, "reason": "x"}),
@@ -124,10 +106,15 @@ def test_lists_and_traces_show_one_tenant_only() -> None:
     acme = rows.tenant("acme")
     rows.letter(rows.source(acme), "evt_ours")
     client = rows.signed_in(rows.member(acme, "admin"))
-    for address in ("/dead-letters/", "/jobs/", "/deliveries/", "/"):
-        shown = client.get(address).content
-        assert b"evt_theirs" not in shown
-        assert b"adyen-eu" not in shown
+    read = 0
+    for route in OF_MANY:
+        answer = client.get(f"/{route}")
+        shown = answer.getvalue()
+        assert b"evt_theirs" not in shown, route
+        assert b"adyen-eu" not in shown, route
+        read += answer.status_code == 200
+    # Besides acts, only what has to be told of which thing to speak is not read: a kind, a cause.
+    assert read >= READ_MIN
     for find in ("evt_theirs", theirs.job.public_id, theirs.public_id, f"DL-{theirs.pk}"):
         assert b"Never seen here" in client.get("/trace/", {"find": str(find)}).content
 
@@ -192,17 +179,6 @@ def test_a_member_of_two_tenants_switches_between_them_and_to_no_third() -> None
     assert b"evt_acme" not in switched
     assert b"Requeue" in switched
     assert client.post("/you/tenant/", {"tenant": third.public_id}).status_code == 404
-
-
-def test_a_viewer_sees_no_button_that_would_act() -> None:
-    owner = rows.tenant()
-    letter = rows.letter(rows.source(owner))
-    client = rows.signed_in(rows.member(owner, "viewer"))
-    for address in ("/dead-letters/", f"/dead-letters/{letter.public_id}/"):
-        shown = client.get(address).content.decode()
-        assert 'name="letter"' not in shown
-        for verb in ("requeue/", "discard/", "restore/", "undo/", "reveal/"):
-            assert f'{verb}"' not in shown
 
 
 def test_somebody_without_a_tenant_is_told_so() -> None:
