@@ -110,7 +110,7 @@ def test_rules_show_what_they_measure_now(
         rows.letter(stripe)
     shown = _text(viewer, "/alerts/")
     assert "Nothing is open." in shown
-    assert '<a href="/dead-letters/?source=stripe-live">3</a>' in shown
+    assert '<a data-rows="3" href="/dead-letters/?source=stripe-live">3</a>' in shown
 
 
 # Health and errors

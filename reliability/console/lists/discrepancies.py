@@ -6,6 +6,7 @@ from typing import Any
 import django_filters
 import django_tables2 as tables
 from django.db.models import QuerySet
+from django.forms import HiddenInput
 from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -24,6 +25,7 @@ class DiscrepancyFilter(StrictFilter):
     noun = "Discrepancies"
     initial = {"status": UNSETTLED}
     wide = {"status": frozenset({UNSETTLED, ALL})}
+    further = frozenset({"last_since", "last_until"})
 
     source = django_filters.ModelChoiceFilter(
         queryset=sources_of, to_field_name="slug", label="Source", empty_label="any"
@@ -41,6 +43,15 @@ class DiscrepancyFilter(StrictFilter):
     )  # fmt: skip
     reference = django_filters.CharFilter(label="Reference", max_length=255, strip=False)
     day = django_filters.DateFilter(label="On day", method="on_day")
+    last_since = django_filters.DateFilter(
+        field_name="last_day", lookup_expr="gte", label="Last seen since"
+    )
+    last_until = django_filters.DateFilter(
+        field_name="last_day", lookup_expr="lte", label="Last seen until"
+    )
+    rule = django_filters.UUIDFilter(
+        field_name="rule__public_id", label="Ignored by rule", widget=HiddenInput
+    )
 
     class Meta:
         model = Discrepancy

@@ -4,6 +4,7 @@ from typing import Any
 
 import django_filters
 import django_tables2 as tables
+from django.db.models import Q, QuerySet
 from django.utils.safestring import SafeString
 
 from reliability.console import parts
@@ -11,9 +12,13 @@ from reliability.console.filters import StrictFilter, destinations_of, sources_o
 from reliability.console.tables import NUMERIC, WIDE, Lead, RowsTable, trace_link
 from reliability.models import Job
 
+ANY = "any"
+DUE_WORDS = [("now", "may start now"), ("later", "later")]
+
 
 class JobFilter(StrictFilter):
     noun = "Jobs"
+    further = frozenset({"due"})
 
     source = django_filters.ModelChoiceFilter(
         queryset=sources_of, to_field_name="slug", label="Source", empty_label="any"
@@ -24,7 +29,11 @@ class JobFilter(StrictFilter):
     kind = django_filters.CharFilter(label="Kind", max_length=255)
     queue = django_filters.CharFilter(label="Queue", max_length=255)
     held = django_filters.ChoiceFilter(
-        choices=[c for c in Job.Hold.choices if c[0]], label="Held", empty_label="or not"
+        choices=[(ANY, "For any reason"), *(c for c in Job.Hold.choices if c[0])],
+        label="Held", empty_label="or not", method="by_hold",
+    )  # fmt: skip
+    due = django_filters.ChoiceFilter(
+        choices=DUE_WORDS, label="Ready, due", empty_label="or not", method="by_due"
     )
     created_after = django_filters.IsoDateTimeFilter(
         field_name="created_at", lookup_expr="gte", label="Accepted since"
@@ -40,6 +49,15 @@ class JobFilter(StrictFilter):
     class Meta:
         model = Job
         fields: list[str] = []
+
+    def by_hold(self, rows: "QuerySet[Job]", _: str, value: str) -> Any:
+        # Only what is ready is held: said, for the index of the few that are.
+        held = rows.filter(state=Job.State.READY).exclude(held="")
+        return held if value == ANY else held.filter(held=value)
+
+    def by_due(self, rows: "QuerySet[Job]", _: str, value: str) -> Any:
+        now = Q(run_at__lte=self.request.now)
+        return rows.filter(now if value == "now" else ~now, state=Job.State.READY, held="")
 
 
 class JobTable(RowsTable):

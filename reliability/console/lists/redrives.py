@@ -26,6 +26,9 @@ class RedriveFilter(StrictFilter):
         choices=Redrive.State.choices, label="State", empty_label="any"
     )
     by = django_filters.CharFilter(field_name="actor", label="Started by", max_length=150)
+    live = django_filters.ChoiceFilter(
+        choices=[("1", "not over")], label="Under way", empty_label="or over", method="by_life"
+    )
     glass = django_filters.ChoiceFilter(
         choices=[("due", "review due")], label="Broken glass", empty_label="any",
         method="by_glass",
@@ -34,6 +37,9 @@ class RedriveFilter(StrictFilter):
     class Meta:
         model = Redrive
         fields: list[str] = []
+
+    def by_life(self, rows: Any, _: str, __: str) -> Any:
+        return rows.filter(state__in=Redrive.LIVE)
 
     def by_glass(self, rows: Any, _: str, __: str) -> Any:
         return rows.exclude(break_glass="").filter(reviewed_by="")

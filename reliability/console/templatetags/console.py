@@ -45,6 +45,21 @@ def plural(count: Any, words: str) -> str:
     return f"{parts.number(count)} {one if exactly_one else many}"
 
 
+@register.simple_tag
+def rows(count: Any, of: str = "") -> SafeString:
+    """Mark a link with how many rows lie behind it; write it inside its opening tag.
+
+    ``of`` names the column or the word of a row that is added up, where a row stands for more
+    than itself. The fragment of the link's address names the part of its page that has the rows.
+    """
+    counted = (
+        f"{getattr(count, 'number', count)}{'+' if getattr(count, 'more', False) else ''}"
+    )
+    if of:
+        return format_html('data-rows="{}" data-of="{}"', counted, of)
+    return format_html('data-rows="{}"', counted)
+
+
 @register.filter
 def seconds(length: Any) -> str:
     """Write a duration, or a number of seconds, in whole seconds or more."""

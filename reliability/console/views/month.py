@@ -17,6 +17,7 @@ def index(request: OperatorRequest) -> HttpResponse:
     after = months.month_after(first)
     context = {
         "first": first,
+        "last": months.month_after(first) - local_day.ONE_DAY,
         "rows": rows,
         "before": before,
         "after": after if after <= request.now.date() else None,
