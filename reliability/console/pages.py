@@ -4,6 +4,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.shortcuts import render
+from django.urls import reverse
 
 import reliability
 from reliability.console import saved_views
@@ -15,6 +16,16 @@ from reliability.console.searching import SEARCH_SECONDS_MAX, TooSlow, bounded
 from reliability.console.tables import RowsTable
 from reliability.models import Alert, DeadLetter, Redrive
 
+AREAS = {
+    "dead-letters": "dead_letters",
+    "discrepancies": "reports",
+    "statements": "reports",
+    "ignore-rules": "reports",
+    "files": "reports",
+    "alert-rules": "alerts",
+    "alert-channels": "alerts",
+}
+"""The rail's entry for pages whose address begins otherwise than the entry's own name."""
 THEMES = ("light", "dark")
 THEME_COOKIE = "theme"
 
@@ -79,5 +90,13 @@ def _shell(request: OperatorRequest) -> dict[str, Any]:
         "alerts_open": counted(open_alerts),
         "redrives_live": counted(for_tenant(request, Redrive.objects.live())),
         "section": request.resolver_match.url_name if request.resolver_match else "",
+        "area": _area(request),
         "version": getattr(reliability, "__version__", "0.1.0"),
     }
+
+
+def _area(request: OperatorRequest) -> str:
+    """Return the rail's entry that a page below it belongs to."""
+    below = request.path.removeprefix(reverse("console:overview"))
+    first = below.partition("/")[0]
+    return AREAS.get(first, first)

@@ -51,3 +51,16 @@ def test_a_viewer_sees_no_box_to_tick_and_no_key_to_requeue() -> None:
         assert "data-verb" not in shown
         for verb in ("requeue/", "discard/", "restore/", "undo/", "reveal/"):
             assert f'{verb}"' not in shown
+
+
+def test_a_page_below_an_entry_of_the_rail_marks_its_entry() -> None:
+    of = rows.source(rows.tenant())
+    client = rows.signed_in(rows.member(of.tenant, "viewer"))
+    for address, entry in (
+        (f"/dead-letters/{rows.letter(of).public_id}/", "/dead-letters/"),
+        ("/discrepancies/", "/reports/"),
+        (f"/sources/{of.public_id}/", "/sources/"),
+    ):
+        shown = client.get(address).content.decode()
+        assert f'href="{entry}" aria-current="true">' in shown
+        assert shown.count('aria-current="true"') == 1
