@@ -1,5 +1,7 @@
 """The letters of a redrive in numbers: by verdict before it starts, by outcome while it runs."""
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
@@ -14,6 +16,7 @@ from reliability.work.redrive import Standing, counts, standing
 
 Verdict, Outcome = RedriveMember.Verdict, RedriveMember.Outcome
 KINDS_MAX = 20
+Unit = tuple[str | None, int | None]
 HAPPENS = {
     Verdict.WILL_RUN: "Back to ready with a fresh attempt budget, in a lane behind live traffic",
     Verdict.APPLIED: "Its effect is in the world. Left as it is by the requeue",
@@ -66,10 +69,11 @@ def dry_run(redrive: Redrive) -> DryRun:
     """Count a frozen set by verdict."""
     sums = _sums(redrive.members.all(), "verdict")
     rows = [(v.value, HAPPENS[v], sums[v.value]) for v in Verdict if v.value in sums]
-    return DryRun(rows, _sums(redrive.members.all()).get("", Worth()))
+    return DryRun(rows, sums.get("", Worth()))
 
 
 def _sums(members: "QuerySet[RedriveMember]", by: str = "") -> dict[str, Worth]:
+    """Sum letters and money by a column, and under the empty name all together: one pass."""
     columns = [by] if by else []
     rows = (
         members.order_by("letter__currency", "letter__exponent")
@@ -80,14 +84,21 @@ def _sums(members: "QuerySet[RedriveMember]", by: str = "") -> dict[str, Worth]:
             back=Sum(Abs("letter__amount_minor"), filter=Q(letter__amount_minor__lt=0)),
         )
     )
-    sums: dict[str, Worth] = {}
+    sums: dict[str, dict[Unit, Counter[str]]] = {}
     for row in rows:
-        worth = sums.setdefault(row[by] if by else "", Worth())
-        worth.letters += row["n"]
         unit = (row["letter__currency"], row["letter__exponent"])
-        worth.amounts += [money(row["came"], *unit)] if row["came"] else []
-        worth.refunds += [money(row["back"], *unit)] if row["back"] else []
-    return sums
+        for name in {row[by] if by else "", ""}:
+            told = sums.setdefault(name, {}).setdefault(unit, Counter())
+            told.update(n=row["n"], came=int(row["came"] or 0), back=int(row["back"] or 0))
+    return {name: _worth(units) for name, units in sums.items()}
+
+
+def _worth(units: Mapping[Unit, Counter[str]]) -> Worth:
+    return Worth(
+        sum(told["n"] for told in units.values()),
+        [money(told["came"], *unit) for unit, told in units.items() if told["came"]],
+        [money(told["back"], *unit) for unit, told in units.items() if told["back"]],
+    )
 
 
 def repeats(redrive: Redrive) -> list[tuple[str, str]]:

@@ -1,6 +1,7 @@
 -- Freeze the letters of a redrive with a first verdict on each, in one pass over what matched.
 --
--- Positional, since the chosen ones (a query of letter ids, oldest first) brings its own parameters:
+-- Positional, since the chosen ones (a query of open letters of the tenant, oldest first: id, job_id,
+-- round, kind, outcome and reason, so that none is read twice) brings its own parameters:
 --   redrive_id, tenant_id, now
 --   sure        kinds whose effects commit with their done mark: a dead letter had none
 --   known       kinds with a handler
@@ -26,9 +27,12 @@ SELECT asked.redrive_id, asked.tenant_id, letter.id, job.id, letter.round, job.v
            ELSE 'nobody was asked' END
 FROM (SELECT %s::bigint AS redrive_id, %s::bigint AS tenant_id, %s::timestamptz AS now,
              %s::text[] AS sure, %s::text[] AS known) asked
-CROSS JOIN ({chosen}) chosen
-JOIN reliability_deadletter letter ON letter.id = chosen.id
-JOIN reliability_job job ON job.id = letter.job_id
+CROSS JOIN ({chosen}) letter
+-- OFFSET 0 keeps the shape: each job by its key. Joined freely, all dead jobs there are may be read.
+CROSS JOIN LATERAL (
+    SELECT id, key_id, version, not_after FROM reliability_job
+    WHERE id = letter.job_id AND state = 'dead' OFFSET 0
+) job
 JOIN reliability_processedkey known ON known.id = job.key_id
 LEFT JOIN (
     -- Read once, from the redrives at work: asked per letter, it would read the rows written here.
@@ -46,4 +50,3 @@ CROSS JOIN LATERAL (SELECT CASE
     WHEN letter.outcome = 'expired' OR job.not_after <= asked.now THEN 'window closed'
     WHEN letter.kind = ANY(asked.sure) THEN 'will run'
     ELSE 'cannot tell' END AS verdict) first
-WHERE letter.tenant_id = asked.tenant_id AND letter.status = 'open' AND job.state = 'dead'

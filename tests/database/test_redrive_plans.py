@@ -1,5 +1,6 @@
 """Each statement of a redrive goes from its members to their jobs and letters by index."""
 
+import json
 import re
 from typing import Any
 
@@ -11,6 +12,7 @@ from reliability import sql
 from reliability.models import DeadLetter, Redrive
 from reliability.work.dead_letters import Act
 from reliability.work.redrive import freeze
+from reliability.work.redrive.freeze import CHOSEN
 from tests.database import many, world
 from tests.database.test_plans import ELSEWHERE, indexes_in
 
@@ -55,7 +57,7 @@ def planned(name: str, redrive: Redrive) -> set[str]:
     text = sql.statement(name)
     given: Any = {param: values[param] for param in re.findall(r"%\((\w+)\)s", text)}
     if name == "freeze_members":
-        chosen = "SELECT id FROM reliability_deadletter WHERE id = ANY(%s)"
+        chosen = f"SELECT {', '.join(CHOSEN)} FROM reliability_deadletter WHERE id = ANY(%s)"
         text = text.replace("{chosen}", chosen)
         ids = list(redrive.members.values_list("letter_id", flat=True)[:10])
         given = [redrive.pk, redrive.tenant_id, now, ["a"], ["a"], ids]
@@ -71,3 +73,14 @@ def test_every_statement_of_redrives_is_planned_here() -> None:
 @pytest.mark.parametrize("name", PLANS)
 def test_a_statement_of_redrives_uses_its_indexes(redrive: Redrive, name: str) -> None:
     assert PLANS[name] <= planned(name, redrive)
+
+
+def test_a_set_is_frozen_without_reading_other_letters_or_jobs(redrive: Redrive) -> None:
+    letters = DeadLetter.objects.filter(source=redrive.members.first().letter.source_id)  # type: ignore[union-attr]
+    chosen, chosen_by = letters.order_by("pk").values(*CHOSEN)[:1000].query.sql_with_params()
+    text = sql.statement("freeze_members").replace("{chosen}", chosen)
+    given = [redrive.pk, redrive.tenant_id, timezone.now(), ["a"], ["a"], *chosen_by]
+    with connection.cursor() as cursor:
+        cursor.execute(f"EXPLAIN (FORMAT JSON) {text}", given)
+        ((plan,),) = cursor.fetchall()
+    assert JOBS in set(indexes_in(json.loads(plan) if isinstance(plan, str) else plan))

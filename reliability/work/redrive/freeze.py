@@ -25,6 +25,8 @@ from reliability.work.evidence import evidence_of, rows_by_key, sure, verifies
 
 Verdict, Outcome = RedriveMember.Verdict, RedriveMember.Outcome
 KEYS = ("letter__job__key__key", "letter__job__key__downstream_key")
+CHOSEN = ("id", "job_id", "round", "kind", "outcome", "reason")
+"""What the statement needs of each letter."""
 WHY_MAX = 1_000
 ASKABLE = (Verdict.CANNOT_TELL, Verdict.WINDOW_CLOSED)
 
@@ -62,7 +64,8 @@ def freeze(letters: "QuerySet[DeadLetter]", act: Act, *, asked: str, now: dateti
 
 def _freeze(redrive: Redrive, letters: "QuerySet[DeadLetter]", now: datetime) -> None:
     limit = conf().redrive_letters_max
-    chosen, chosen_by = letters.order_by("pk").values("id")[:limit].query.sql_with_params()
+    some = letters.order_by("pk").values(*CHOSEN)[:limit]
+    chosen, chosen_by = some.query.sql_with_params()
     known = kinds()
     statement = sql.statement("freeze_members").replace("{chosen}", chosen)
     with sql.database().cursor() as cursor:
