@@ -224,3 +224,24 @@ def test_a_project_of_atomic_requests_answers_only_what_it_has_committed(
     answer = Client().post(address(source), BODY, "application/json", headers=signed)
     assert (json.loads(answer.content)["status"], inside) == ("accepted", [False])
     assert Delivery.objects.count() == 1
+
+
+def test_no_payload_no_header_and_no_secret_stands_in_the_servers_log(
+    web: Web, source: Source
+) -> None:
+    personal = "canary-3f9a@example.com"
+    bodies = (
+        f'{{"id":"evt_1","email":"{personal}"}}',
+        f'{{"id": 1, "email": {personal}',
+        f'{{"id":"evt_\\u001b[2J{personal}"}}',
+    )
+    for body in bodies:
+        raw = body.encode()
+        signed = senders.sign("stripe", raw)
+        assert web.post(address(source), raw, {**signed, "Cookie": f"a={personal}"}) == 200
+        forged = {"Stripe-Signature": f"t=1,v1={personal}", "X-Note": personal}
+        assert web.post(address(source), raw, {**forged}) == 401
+    said = web.log.read_text()
+    assert personal not in said
+    assert senders.SECRETS["stripe"] not in said
+    assert "\x1b" not in said

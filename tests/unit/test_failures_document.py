@@ -107,6 +107,16 @@ CONSOLES = {
 STATEMENTS = set(range(1, 53)) - {7, 45, 47, 51}
 """What went wrong in reconciliation and in the import of statements."""
 
+RECEIVERS = (
+    {f"I{n}" for n in range(1, 21)}
+    | {f"P{n}" for n in range(1, 11)}
+    | {f"S{n}" for n in (1, 2, 3, 4, 5, 12)}
+    | {f"U{n}" for n in (1, 2, 10, 12, 15)}
+    | {f"R{n}" for n in (1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 13, 14, 15, 16, 18, 19, 20, 21, 23, 25, 28,
+                         29, 30, 31, 32, 33, 34, 35)}
+)  # fmt: skip
+"""Threats to ingest, outbound calls and stored bodies, and what became of other receivers."""
+
 
 def test_every_failure_has_its_line_with_a_test_or_a_reason() -> None:
     rows = re.findall(r"^\| ([A-G]\d+) \| .+ \| (.+) \|$", TEXT, re.MULTILINE)
@@ -125,6 +135,15 @@ def test_every_complaint_about_consoles_has_its_line_with_a_test_or_a_reason() -
 def test_every_failure_of_reconciliation_has_its_line_with_a_test_or_a_reason() -> None:
     rows = re.findall(r"^\| Z(\d+) \| .+ \| (.+) \|$", TEXT, re.MULTILINE)
     assert [int(number) for number, _ in rows] == sorted(STATEMENTS)
+    assert all(held.strip() for _, held in rows)
+
+
+def test_every_threat_to_a_receiver_has_its_line_with_a_test_or_a_reason() -> None:
+    rows = re.findall(
+        r"^\| ([IPSUR]\d+(?:, [IPSUR]\d+)*) \| .+ \| (.+) \|$", TEXT, re.MULTILINE
+    )
+    names = [name for first, _ in rows for name in first.split(", ")]
+    assert set(names) == RECEIVERS
     assert all(held.strip() for _, held in rows)
 
 
