@@ -16,6 +16,8 @@ BYTES_MAX = 65_536
 """A larger delivery is claimed alone, so that a statement stays small."""
 PATIENCE_SECONDS = 0.05
 """How long a delivery waits for the claim before it; a stuck one holds up nobody for longer."""
+TAKEN_SECONDS = 10.0
+"""How long one that somebody claims for waits to be told, should the database fall silent."""
 SHORT_LOCKS = "SET LOCAL lock_timeout = '100ms'"
 
 
@@ -113,7 +115,7 @@ def _is_large(asked: Sequence[Asked]) -> bool:
 def _is_to_lead(mine: _Waiting) -> bool:
     """Wait for the one who leads; an impatient one leaves the queue and is told nothing."""
     if not mine.told.wait(PATIENCE_SECONDS) and not _queue.withdraw(mine):
-        mine.told.wait()
+        mine.told.wait(TAKEN_SECONDS)
     return mine.leads
 
 

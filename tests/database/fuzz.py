@@ -28,9 +28,11 @@ VALUES = st.recursive(
     max_leaves=15,
 )
 # What stands where a provider says which operation it tells of, for how much and when.
+PLAUSIBLE = st.sampled_from(["ch_1", "EUR", "JPY", 1250, "12.50", 1_796_000_000])
 FACTS = st.one_of(
+    PLAUSIBLE,
     SCALARS,
-    st.sampled_from(["ch_1", "EUR", "jpy", "XAU", "12.34", "-0.005", "9" * 30, "1e999", "",
+    st.sampled_from(["ch_2", "EUR", "jpy", "XAU", "12.34", "-0.005", "9" * 30, "1e999", "",
                      "2026-03-01T00:00:00Z", "9999-12-31T23:59:59-23:59", "0001-01-01", 0,
                      2**31, 2**63 - 1, 2**63, -(2**63) - 1, 10**40, 1e300, 253402300800]),
 )  # fmt: skip

@@ -296,3 +296,38 @@ def test_equal_bodies_under_two_unsigned_ids_are_seen_beside_each_other_too(
     assert [one.result(20)[0].verdict for one in twins] == ["accepted"] * 2
     flags = Receipt.objects.filter(key__key__in=["a", "b"])
     assert sorted(flags.values_list("suspected_replay", flat=True)) == [False, True]
+
+
+class Stuck:
+    """Keeps whoever writes it down waiting."""
+
+    def __init__(self) -> None:
+        self.reached, self.goes_on = threading.Event(), threading.Event()
+
+    def __str__(self) -> str:
+        self.reached.set()
+        self.goes_on.wait(20)
+        return "at last"
+
+
+def test_one_that_is_claimed_for_waits_no_longer_than_so_for_a_leader_that_falls_silent(
+    threads: Callable[..., "Future[list[Fate]]"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "PATIENCE_SECONDS", 2)
+    monkeypatch.setattr(together, "TAKEN_SECONDS", 0.1)
+    source = world.source()
+    silent = Stuck()
+    headers: Any = {"x": silent}
+    with held(source, "evt_held"):
+        first = threads(source, world.asked("evt_held"))
+        stuck()
+        heir = threads(source, world.asked("evt_0", headers=headers))
+        waiting(1)
+        other = threads(source, world.asked("evt_1"))
+        waiting(2)
+    assert silent.reached.wait(20)
+    assert other.result(10)[0].verdict == "accepted"
+    assert not heir.done()
+    silent.goes_on.set()
+    assert [one.result(20)[0].verdict for one in (heir, first)] == ["accepted", "duplicate"]
+    assert Job.objects.count() == 3
