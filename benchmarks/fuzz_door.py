@@ -13,7 +13,8 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", type=int, default=100_000)
     cases = parser.parse_args().cases
-    test = [sys.executable, "-m", "pytest", "-q", "tests/database/test_fuzz_door.py"]
+    test = [sys.executable, "-m", "pytest", "-q", "--hypothesis-show-statistics",
+            "tests/database/test_fuzz_door.py"]  # fmt: skip
     return subprocess.call(test, cwd=ROOT, env=os.environ | {"FUZZ_CASES": str(cases)})
 
 
