@@ -15,6 +15,7 @@ ERRORS = [
     ("unknown", "", "", "stripe.payout.paid", 368690),
     ("unroutable", "", "", "stripe.early_fraud_warning.created", 750),
 ]  # fmt: skip
+REASONS = {"unknown": "WorkerLost: no start was ended", "unroutable": "No route for this kind"}
 PAYLOAD = b"""{"id": "evt_1", "type": "charge.refunded", "created": 1791888838, "livemode": true,
 "data": {"object": {"id": "ch_3QJ8vKLm2eZvKYlo", "amount_refunded": 1840, "currency": "eur",
 "billing_details": {"email": "jo@customer.example", "name": "Jo <b>Bloggs</b>"},
@@ -46,7 +47,8 @@ def _letter(of: Source, n: int) -> DeadLetter:
         outcome=outcome,
         error_type=error,
         message=message,
-        reason="5 of 5 failed, 1 lost" if error else "No route for this kind",
+        fingerprint=f"{error}: {message}" if error else REASONS[outcome],
+        reason="5 of 5 failed, 1 lost" if error else REASONS[outcome],
         buried_at=timezone.now() - timedelta(minutes=9 + 7 * n),
         claimed={"kind": kind, "raw": PAYLOAD},
     )

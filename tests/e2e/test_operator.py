@@ -117,6 +117,38 @@ def test_of_two_tabs_the_second_is_told_who_was_first(visit: Visit) -> None:
     assert AuditEntry.objects.count() == 1
 
 
+def test_a_double_click_and_the_way_back_requeue_once(visit: Visit) -> None:
+    letter = DeadLetter.objects.latest("buried_at")
+    page = visit.open(f"/dead-letters/{letter.public_id}/")
+    page.get_by_role("button", name="Requeue").dblclick()
+    expect(page.get_by_text("Starts in")).to_be_visible()
+    page.go_back()
+    # The page is not shown from memory: what is on it now is what holds now.
+    expect(page.get_by_role("button", name="Undo")).to_be_visible()
+    expect(page.get_by_role("button", name="Requeue")).to_have_count(0)
+    assert AuditEntry.objects.count() == 1
+    assert Job.objects.filter(round=2).count() == 1
+
+
+def test_a_stale_list_requeues_only_what_is_still_a_dead_letter(visit: Visit) -> None:
+    page = visit.open("/dead-letters/?text=period_locked")
+    boxes = page.locator("tbody input[type=checkbox]")
+    boxes.nth(0).check()
+    boxes.nth(1).check()
+    elsewhere = visit.context.new_page()
+    visit.listen(elsewhere)
+    elsewhere.goto(visit.base + (page.locator("tbody th a").first.get_attribute("href") or ""))
+    elsewhere.get_by_role("button", name="Requeue").click()
+    expect(elsewhere.get_by_text("Starts in")).to_be_visible()
+    page.get_by_role("button", name="Requeue 2").click()
+    expect(page.locator(".say")).to_contain_text("2 letters were ticked. 1 would run")
+    page.get_by_role("button", name="Requeue 1").click()
+    expect(page.get_by_text("Requeued 1.")).to_be_visible()
+    counts = [entry.facts["count"] for entry in AuditEntry.objects.filter(act="requeue")]
+    assert counts == [1, 1]
+    assert Job.objects.filter(round=2).count() == 2
+
+
 HOSTILE = [
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(2)>',
