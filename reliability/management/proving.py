@@ -164,12 +164,13 @@ def _kills_hit(terms: Terms, kills: Sequence[Mapping[str, Any]]) -> list[Check]:
         return [_all_carried_out(terms, kills)]
     hit = any(kill["hit"] for kill in kills)
     between = any(job["where"] == words.BETWEEN for kill in kills for job in kill["hit"])
-    named = any(kill["point"] for kill in kills)
+    at_point = any(kill["point"] for kill in kills)
+    named = Check("a process ended at a named point", expected=True, found=at_point)
     return [
         _all_carried_out(terms, kills),
         Check("a kill hit a running job", bool(terms.kills), hit),
         Check("a kill came between effect and completion", bool(terms.kills), between),
-        Check("a process ended at a named point", terms.kills >= NAMED_FROM, named),
+        *([named] if terms.kills >= NAMED_FROM else []),
     ]
 
 

@@ -18,7 +18,10 @@ from reliability.proof.plan import Fault, Strike
 from reliability.proof.sink_process import Sink
 
 AWAY_SECONDS = 0.5
-ANSWERS_SECONDS = 3.0
+ANSWERS_SECONDS, ANSWERS_SECONDS_MAX = 2.0, 15.0
+"""How long after the first bad answer they go on, and how long a first one is waited for."""
+LOOK_SECONDS = 0.1
+BAD = ("429", "500")
 RATES = {"throttle_rate": 0.1, "error_rate": 0.1, "time_out_after_accepting": 0.1}
 """Low enough that eight attempts are enough for every job."""
 PAST_LEASE_SECONDS = 1.5
@@ -109,10 +112,17 @@ class Striker:
         return f"a worker stood still for {seconds:.1f} s and went on"
 
     def _answers(self) -> str:
+        before, until = self._bad(), time.monotonic() + ANSWERS_SECONDS_MAX
         self._sink.control(**RATES)
+        while self._bad() == before and time.monotonic() < until:
+            time.sleep(LOOK_SECONDS)
         time.sleep(ANSWERS_SECONDS)
         self._sink.control(**dict.fromkeys(RATES, 0.0))
-        return f"429, 500 and lost answers for {ANSWERS_SECONDS:.0f} s"
+        return f"the provider said {self._bad() - before} times 429 or 500, and lost answers"
+
+    def _bad(self) -> int:
+        statuses = self._sink.counts()["by_status"]
+        return sum(statuses.get(status, 0) for status in BAD)
 
 
 def _go_on(pid: int) -> None:
