@@ -18,6 +18,7 @@ from uuid import uuid4
 import psycopg
 import redis
 
+from benchmarks import ledger
 from benchmarks.measure import ROOT, Figures, processes, report, rounds, wait_until
 from benchmarks.peers import celery_claim, dramatiq_plain, effect, procrastinate_jobs
 from reliability.claim.accept import Asked, claim
@@ -253,7 +254,7 @@ def latency(bench: Bench, count: int) -> Iterator[Figures]:
 
 
 def poison(bench: Bench, count: int) -> Iterator[Figures]:
-    """Healthy jobs alone, and beside as many that always fail: the time until all are done."""
+    """Healthy jobs alone, beside as many that always fail, and over ten times as many letters."""
     figures = Figures("healthy jobs beside as many poisoned", "jobs/s")
 
     def beside() -> float:
@@ -265,6 +266,19 @@ def poison(bench: Bench, count: int) -> Iterator[Figures]:
 
     rounds(count, {"ours": beside, "alone": partial(bench.ours, "bench.local")}, figures)
     yield figures
+    standing = Figures(f"jobs over {10 * bench.jobs} open letters", "jobs/s")
+
+    def over_letters() -> float:
+        bench.clear()
+        ledger.fill(bench.db, ledger.Ledger(10 * bench.jobs, 1))
+        bench.enqueue("bench.local", bench.jobs)
+        with processes(OURS, environment()):
+            return bench.rate(bench.jobs)
+
+    rounds(count, {
+        "ours": over_letters, "none open": partial(bench.ours, "bench.local"),
+    }, standing)  # fmt: skip
+    yield standing
 
 
 PARTS = {"throughput": throughput, "enqueue": enqueueing, "latency": latency, "poison": poison}

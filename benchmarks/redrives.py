@@ -15,6 +15,7 @@ from django.utils import timezone
 from benchmarks import ledger
 from benchmarks.jobs import OURS, environment
 from benchmarks.measure import Figures, processes, rounds, wait_until
+from benchmarks.peers import effect
 from reliability.claim.enqueue import enqueue
 from reliability.conf import conf
 from reliability.models import DeadLetter, Redrive
@@ -23,8 +24,8 @@ from reliability.work.dead_letters import Act, Seen
 from reliability.work.redrive import Pace, Plan, advance, counts, freeze, start
 
 SAMPLE = 200
-LIVE_PER_SECOND, LIVE_SECONDS = 100, 20
-REDRIVE_PER_SECOND = 500.0
+LIVE_PER_SECOND, LIVE_SECONDS = 100, 10
+REDRIVE_PER_SECOND = 100.0
 
 
 def act() -> Act:
@@ -101,6 +102,7 @@ def redrive(bench: Any, count: int) -> Iterator[Figures]:
             raise RuntimeError(f"the redrive moved nothing: {done}")
         return p99
 
+    bench.db.execute(effect.TABLE)
     bench.db.execute(
         "UPDATE reliability_job SET state = 'done', ended_at = now() WHERE state = 'ready'"
     )
