@@ -56,6 +56,12 @@ OPENERS: Mapping[str, str] = {
     "forced": "Forced: an incomplete statement was compared all the same.",
     "absent": "No statement arrived by its deadline, so nothing could be compared.",
 }
+WHY = {
+    "unexpected": "Its grace is over and no line of theirs speaks of it",
+    "ambiguous": "Several of theirs and several of ours belong to it",
+    "duplicate_theirs": "The same reference is listed before",
+    "duplicate_ours": "The same reference is listed before",
+}
 BAR_WIDTH = 600
 
 
@@ -248,6 +254,29 @@ def discrepancies_of(report: Report) -> "QuerySet[Discrepancy]":
     return Discrepancy.objects.filter(
         source_id=report.source_id, first_day__lte=report.day, last_day__gte=report.day
     )
+
+
+def ours_of(one: Discrepancy) -> str:
+    """Print our amount in our own unit: it is not theirs where that is what differs."""
+    currency, exponent = one.currency, one.exponent
+    if one.job and (one.verdict == "currency_mismatch" or one.cause == "exponent"):
+        key = one.job.key
+        if key.currency is not None and key.exponent is not None:
+            currency, exponent = key.currency, key.exponent
+    return money(one.our_minor, currency, exponent) or "–"
+
+
+def why(one: Discrepancy) -> str:
+    """Say why, as far as the compare can: by cause, or by how far the figures are apart."""
+    if words := CAUSES.get(one.cause, one.cause) or WHY.get(one.verdict):
+        return words
+    if one.verdict == "currency_mismatch" and one.job:
+        return f"Theirs is in {one.currency}, ours in {one.job.key.currency}"
+    if one.verdict == "amount_mismatch" and None not in (one.their_minor, one.our_minor):
+        off = (one.our_minor or 0) - (one.their_minor or 0)
+        apart = money(abs(off), one.currency, one.exponent)
+        return f"Ours is {apart} {'higher' if off > 0 else 'lower'}"
+    return "–"
 
 
 def neighbours(report: Report) -> tuple[Report | None, Report | None]:

@@ -1,5 +1,6 @@
 """Finance in a real browser: a green day signed in two clicks, a red day cleared and signed."""
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, time, timedelta
@@ -10,6 +11,7 @@ import pytest
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, Locator, expect
 
+from reliability.alerts.morning import morning
 from reliability.claim.accept import Asked, claim
 from reliability.handlers import MappedOperation
 from reliability.models import AuditEntry, Discrepancy, Job, Report, Source, Tenant
@@ -77,17 +79,42 @@ def the_cell(page: Any) -> Locator:
     return found
 
 
-def test_a_green_day_is_signed_off_in_two_clicks(finance: Visit, shop: Source) -> None:
+def mailed(source: Source, settings: Any) -> str:
+    """Return the path that this morning's mail leads to."""
+    settings.RELIABILITY_BASE_URL = "https://reliability.acme.example"
+    body = morning(source.tenant, datetime.now(UTC)).body
+    [found] = re.findall(
+        r"^https://reliability\.acme\.example(/\S+reports/)$", body, re.MULTILINE
+    )
+    return str(found)
+
+
+@pytest.mark.parametrize("start", ["mail", "overview"])
+def test_a_green_day_is_signed_off_in_two_clicks_from_the_mail_s_link_and_from_the_overview(
+    finance: Visit, shop: Source, settings: Any, start: str
+) -> None:
     ours(shop, "ch_1")
     report(shop, row("ch_1"), day=YESTERDAY)
-    page, clicks = finance.open("/reports/"), Clicks()
-    page.screenshot(path=SHOTS / "reports_index.1440.light.png", full_page=True)
-    clicks.on(the_cell(page))
+    page, clicks = finance.open(mailed(shop, settings) if start == "mail" else "/"), Clicks()
+    if start == "mail":
+        page.screenshot(path=SHOTS / "reports_index.1440.light.png", full_page=True)
+        clicks.on(the_cell(page))
+    else:
+        clicks.on(page.locator("#layers").get_by_role("link", name="shop", exact=True))
     expect(page.locator(".say")).to_contain_text("Complete. 1 of 1 agree. Nothing is open.")
+    page.screenshot(path=SHOTS / "report_green.1440.light.png", full_page=True)
     clicks.on(page.get_by_role("button", name="Sign off"))
     expect(page.get_by_text("m.keller, ").first).to_be_visible()
     assert len(clicks.made) == 2
     assert Report.objects.get(source=shop).signed_by == "m.keller"
+
+
+def picture(visit: Visit, url: str, name: str) -> None:
+    """Take a page from its top, beside the one that is being clicked on."""
+    page = visit.context.new_page()
+    page.goto(url)
+    page.screenshot(path=SHOTS / name, full_page=True)
+    page.close()
 
 
 def test_a_red_day_of_three_is_cleared_and_signed_in_twelve_clicks(
@@ -103,7 +130,7 @@ def test_a_red_day_of_three_is_cleared_and_signed_in_twelve_clicks(
     page, clicks = finance.open("/reports/"), Clicks()
     clicks.on(the_cell(page))
     expect(page.locator(".say")).to_contain_text("3 still open")
-    page.screenshot(path=SHOTS / "report_red.1440.light.png", full_page=True)
+    picture(finance, page.url.partition("?")[0], "report_red.1440.light.png")
     with world.local(KIND, lambda event: None):
         clicks.on(page.get_by_role("button", name="Recover"))
         expect(page.get_by_text("is being recovered.")).to_be_visible()
@@ -129,6 +156,82 @@ def test_a_red_day_of_three_is_cleared_and_signed_in_twelve_clicks(
     assert [act for act in acts if act != "close"] == [
         "recover", "resolve", "ignore", "sign",
     ]  # fmt: skip
+
+
+EVERY_KIND = {
+    "ch_never": ("missing", "Never received"),
+    "ch_dead": ("missing", "In dead letter"),
+    "ch_retry": ("missing", "Still retrying"),
+    "ch_ready": ("missing", "Received, not worked yet"),
+    "ch_gone": ("missing", "Its dead letter was discarded"),
+    "ch_amount": ("amount differs", ""),
+    "ch_decimals": ("amount differs", "€1.000"),
+    "ch_currency": ("currency differs", "$10.00"),
+    "ch_twice": ("listed again", ""),
+    "ch_ours": ("unexpected", ""),
+    "po_1": ("ambiguous", "Several of theirs and several of ours"),
+}
+TOGETHER = {"grouped_classes": ["payout"], "tolerance_minor": {"charge": 2},
+            "grace_hours": {"refund": 48}}  # fmt: skip
+
+
+def a_day_of_every_kind(shop: Source) -> Report:
+    """Plant one of each; refunds are waited for by two days, so they are early or in transit."""
+    shop.statement_options = MAPPED | TOGETHER
+    shop.statement_kinds = ["charge", "refund", "payout"]
+    shop.save()
+    states = {
+        "ch_dead": "dead",
+        "ch_retry": "retrying",
+        "ch_ready": "ready",
+        "ch_gone": "discarded",
+    }
+    for reference, state in states.items():
+        ours(shop, reference, 2400, state=state)
+    for reference in ("ch_1", "ch_near", "ch_twice", "ch_ours"):
+        ours(shop, reference)
+    ours(shop, "ch_amount", 950)
+    ours(shop, "ch_decimals", exponent=3)
+    ours(shop, "ch_currency", currency="USD")
+    operation(shop, "ch_before", occurred_at=NOON - timedelta(days=1))
+    ours(shop, "re_ours", operation_class="refund")
+    for part in ("po_a", "po_b"):
+        ours(shop, part, 500, operation_class="payout", batch="po_1")
+    return report(
+        shop, row("ch_1"), row("ch_near", "10.02"), row("ch_before"), row("ch_never", "249.00"),
+        *(row(reference, "24.00") for reference in states),
+        row("ch_amount"), row("ch_decimals"), row("ch_currency"),
+        row("ch_twice"), row("ch_twice", id="again"), row("re_theirs", "-7.00", kind="refund"),
+        row("po_1", "-4.00", kind="payout", id="p1"), row("po_1", "-6.00", kind="payout", id="p2"),
+        row("", "-12.50", kind="fee", id="f"), day=YESTERDAY,
+    )  # fmt: skip
+
+
+def test_every_kind_of_difference_is_found_on_the_page_with_its_cause(
+    finance: Visit, shop: Source
+) -> None:
+    made = a_day_of_every_kind(shop)
+    page = finance.open(f"/reports/{made.public_id}/")
+    table = page.locator("#table tbody tr")
+    expect(table).to_have_count(len(EVERY_KIND))
+    for reference, (verdict, cause) in EVERY_KIND.items():
+        one = table.filter(has_text=reference)
+        expect(one.get_by_role("rowheader")).to_contain_text(verdict)
+        expect(one).to_contain_text(cause)
+    for step in ("Early", "In transit", "Out of scope", "within the tolerance"):
+        expect(page.locator(".bridge").first).to_contain_text(step)
+    expect(page.locator("tfoot .badge").first).to_contain_text("explained to the last unit")
+    page.screenshot(path=SHOTS / "report_every_kind.1440.light.png", full_page=True)
+    for words in ("missing here 5", "amount differs 2", "unexpected 1"):
+        page.locator(".chips").get_by_role("link", name=words).click()
+        expect(table).to_have_count(int(words[-1]))
+    page.goto(f"{finance.base}/discrepancies/")
+    expect(page.locator("tbody tr")).to_have_count(len(EVERY_KIND))
+    expect(page.get_by_role("row").filter(has_text="ch_amount")).to_contain_text("€0.50 lower")
+    page.screenshot(path=SHOTS / "inbox.1440.light.png", full_page=True)
+    page.goto(f"{finance.base}/reports/month/?month={YESTERDAY:%Y-%m}")
+    expect(page.get_by_role("row", name="shop")).to_contain_text(str(len(EVERY_KIND)))
+    page.screenshot(path=SHOTS / "month.1440.light.png", full_page=True)
 
 
 def test_what_was_recovered_shows_as_matched_and_its_late_webhook_is_absorbed(

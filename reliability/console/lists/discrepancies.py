@@ -12,7 +12,7 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
 from reliability.console import parts
-from reliability.console.compared import CAUSES, WORDS
+from reliability.console.compared import CAUSES, WORDS, ours_of, why
 from reliability.console.filters import StrictFilter, sources_of
 from reliability.console.tables import NUMERIC, WIDE, Lead, RowsTable, trace_link
 from reliability.models import Discrepancy
@@ -89,7 +89,7 @@ class DiscrepancyTable(RowsTable):
         )
 
     def render_cause(self, record: Discrepancy) -> str:
-        return CAUSES.get(record.cause, record.cause) or "–"
+        return why(record)
 
     def render_reference(self, record: Discrepancy) -> SafeString:
         return trace_link(record.reference)
@@ -98,7 +98,7 @@ class DiscrepancyTable(RowsTable):
         return parts.money(record.their_minor, record.currency, record.exponent) or "–"
 
     def render_our_minor(self, record: Discrepancy) -> str:
-        return parts.money(record.our_minor, record.currency, record.exponent) or "–"
+        return ours_of(record)
 
     def render_first_day(self, value: date) -> str:
         return f"{value.day} {value:%b}"

@@ -4,7 +4,7 @@ from django import template
 from django.utils.safestring import SafeString
 
 from reliability.console import parts
-from reliability.console.compared import CAUSES, WORDS
+from reliability.console.compared import WORDS, ours_of, why
 from reliability.models import Discrepancy
 
 register = template.Library()
@@ -21,16 +21,11 @@ def verdict_words(verdict: str) -> str:
 
 
 @register.simple_tag
+def our_amount(one: Discrepancy) -> str:
+    """Print what took effect here, in our own currency and decimals."""
+    return ours_of(one)
+
+
+@register.simple_tag
 def cause_words(one: Discrepancy) -> str:
-    """Say why, as far as the compare can: by cause, or by how far the figures are apart."""
-    if words := CAUSES.get(one.cause, one.cause):
-        return words
-    if one.verdict == "unexpected":
-        return "Its grace is over and no line of theirs speaks of it"
-    if one.family == Discrepancy.Family.DUPLICATE:
-        return "The same reference is listed before"
-    if one.verdict == "amount_mismatch" and None not in (one.their_minor, one.our_minor):
-        off = (one.our_minor or 0) - (one.their_minor or 0)
-        apart = parts.money(abs(off), one.currency, one.exponent)
-        return f"Ours is {apart} {'higher' if off > 0 else 'lower'}"
-    return "–"
+    return why(one)

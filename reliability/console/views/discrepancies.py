@@ -27,7 +27,7 @@ Done = Asked | Changed | Recovered | Refusal
 @page(needs="view_report")
 def index(request: OperatorRequest) -> HttpResponse:
     """List discrepancies, open ones unless asked otherwise, newest first."""
-    rows = Discrepancy.objects.select_related("source")
+    rows = Discrepancy.objects.select_related("source", "job__key")
     asked = DiscrepancyFilter(request, for_tenant(request, rows))
     return show_list(
         request, asked, DiscrepancyTable, by="opened_at", template="reports/inbox.html"
@@ -38,10 +38,7 @@ def index(request: OperatorRequest) -> HttpResponse:
 def detail(request: OperatorRequest, public_id: str) -> HttpResponse:
     """Show both sides of one discrepancy beside each other."""
     one = _discrepancy(request, public_id)
-    operation = Operation.objects.filter(
-        tenant=request.tenant, source=one.source, operation_class=one.operation_class,
-        reference=one.reference,
-    ).select_related("key__job").first()  # fmt: skip
+    operation = _operation(one)
     line = one.line
     occurred_at = (line.occurred_at or line.booked_at) if line else None
     context: dict[str, Any] = {
@@ -57,6 +54,17 @@ def detail(request: OperatorRequest, public_id: str) -> HttpResponse:
         ).order_by("-number")[:AUDIT_MAX],
     }
     return show(request, "reports/discrepancy.html", context)
+
+
+def _operation(one: Discrepancy) -> Operation | None:
+    """Return the operation it is about; of a batch, the member the compare named."""
+    of_source = Operation.objects.filter(
+        tenant=one.tenant_id, source=one.source, operation_class=one.operation_class
+    ).select_related("key__job")
+    named = of_source.filter(reference=one.reference).first()
+    if named or not one.job_id:
+        return named
+    return of_source.filter(batch=one.reference, key__job=one.job_id).first()
 
 
 def _letter(operation: Operation | None) -> DeadLetter | None:

@@ -100,7 +100,7 @@ def _chosen_verdict(request: OperatorRequest) -> str:
 def _shown(found: Any, verdict: str) -> list[Discrepancy]:
     """Most urgent first: what is open, then by what it is worth."""
     rows = found.filter(verdict=verdict) if verdict else found
-    rows = rows.select_related("line", "job", "source")
+    rows = rows.select_related("line", "job__key", "source")
     worth = F("their_minor").desc(nulls_last=True)
     return list(rows.order_by("closed_at", worth, "pk")[:SHOWN_MAX])
 
