@@ -1,29 +1,54 @@
-"""The demo's day: sent through the real door, a worker group killed half way, and compared."""
+"""The demo's three days: sent through the real door, a worker group killed, compared, and worked on."""
 
 import json
-from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from functools import partial
 from typing import Any
 
+from reliability.management.aftermath import (
+    AFTERMATH,
+    aftermath,
+    decide_letters,
+    note_causes,
+    run_redrives,
+    wait_for_the_afternoon,
+)
+from reliability.management.bookkeeping import (
+    BOOKS,
+    books,
+    close_the_books,
+    compare_days,
+    expected_missing,
+)
+from reliability.management.furnishing import FURNITURE, furnish, furniture, send_on
 from reliability.management.progress import Bar, bar, say
-from reliability.management.stage import Stage, ask
+from reliability.management.stage import Stage
 from reliability.management.trial import yesterday
 from reliability.models import Alert
-from reliability.proof.cast import OUTAGE_PATH, STRIPE
-from reliability.proof.faults import Kill, Killed, Killer
+from reliability.proof.afternoon import OUTAGE_PATHS, Afternoon
+from reliability.proof.cast import OUTAGE_PATH, Fate, StoryDelivery
+from reliability.proof.chronicle import Chronicle
+from reliability.proof.faults import Killed, Killer
 from reliability.proof.observe import observe
+from reliability.proof.plan import Kill
 from reliability.proof.post import Answered
 from reliability.proof.settle import Settled, settle
 from reliability.proof.story import Story, Troubles
 from reliability.proof.verdict import Check, checks, figures
 
 TROUBLES = Troubles(failing_charges=40, express_orders=30, broken=3, never_sent=12)
+"""Yesterday's: enough to open an alert."""
+EARLIER = (Troubles(), Troubles(failing_charges=6, express_orders=8, never_sent=2))
+"""Those of the days before: the first has none."""
+EARLIER_EVENTS = 120
+SEEDS_APART = 1_000_000
 SETTLE_SECONDS = 60
 LATENCY_MS, ANSWER_LATENCY_MS = 5.0, 60.0
 EXPECTED_FILE = "expected.json"
-PEOPLE = (("admin", "admin"), ("olga", "operator"), ("vera", "viewer"))
+PEOPLES_WORK = AFTERMATH | BOOKS | FURNITURE
+"""What the pages must show of it."""
 Facts = dict[str, Any]
 
 
@@ -61,46 +86,60 @@ class Day:
         }
 
 
-def story_of(seed: int, events: int) -> Story:
-    """Write yesterday, with enough trouble to open an alert."""
-    return Story(seed=seed, events=events, day=yesterday(), troubles=TROUBLES)
+def chronicle_of(seed: int, events: int) -> Chronicle:
+    """Write yesterday and the two days before it; `events` are yesterday's."""
+    last, told = yesterday(), []
+    for number, troubles in enumerate((*EARLIER, TROUBLES)):
+        many = events if troubles is TROUBLES else EARLIER_EVENTS
+        day = last - timedelta(days=len(EARLIER) - number)
+        of_its_own = seed + number * SEEDS_APART
+        told.append(Story(seed=of_its_own, events=many, day=day, troubles=troubles))
+    return Chronicle(told)
 
 
-def play(played: Stage, story: Story) -> Day:
-    """Write down what must come of the day, send it, settle it, and compare the statement."""
-    told = story.expected()
-    expected = {**figures(told), "missing": told["missing"]}
-    text = json.dumps({"seed": story.seed, "day": str(story.day), **expected}, indent=1)
+def play(played: Stage, told: Chronicle, passwords: Mapping[str, str]) -> Day:
+    """Write down what must come of the days, send them, settle, compare, and let people work."""
+    expected = {**figures(told.expected()), "missing": expected_missing(told.last)}
+    days = [str(story.day) for story in told.days]
+    text = json.dumps({"days": days, **expected, "work": PEOPLES_WORK}, indent=1)
     (played.folder / EXPECTED_FILE).write_text(text)
     played.sink.control(outage=True, outage_paths=[OUTAGE_PATH])
     played.sink.control(answer_latency_ms=ANSWER_LATENCY_MS)
-    answers, killed = _send(played, story)
+    answers, killed = _send(played, told.deliveries())
     settled = _settle(played)
-    played.sink.control(outage=False)
     found = observe(played.sink, answers) | {
         "left": settled.left,
         "unknown_resolved": settled.resolved,
         "unknown_requeued": settled.requeued,
-        "missing": _missing(played, story),
+        "missing": compare_days(played.folder, told),
         "alerts_opened": Alert.objects.exclude(opened_at=None).count(),
     }
-    return Day(expected, found, killed)
+    found["work"] = _work(played, told, passwords)
+    return Day({**expected, "work": PEOPLES_WORK}, found, killed)
 
 
-def people() -> list[dict[str, str]]:
-    """Add a person of each role to both tenants; return their names, roles and passwords."""
-    made = []
-    for name, role in PEOPLE:
-        first = ask("member", "add", name, "--tenant=acme", f"--role={role}")
-        ask("member", "add", name, "--tenant=borealis", f"--role={role}")
-        made.append({"user": name, "role": role, "password": first["password"]})
-    return made
+def _work(played: Stage, told: Chronicle, passwords: Mapping[str, str]) -> Facts:
+    """Let the invented people do what leaves every page of the console with something to show."""
+    say("people sign, recover, edit, requeue and set things up")
+    later = Afternoon(told.last.seed, told.last.day)
+    addresses = furnish(played, passwords)
+    played.sink.control(outage=True, outage_paths=[*OUTAGE_PATHS])
+    played.sender.send_all(later.deliveries(), lambda _answer: None)
+    send_on(played, addresses, later)
+    close_the_books()
+    edited, by_hand = [event.key for event in told.days[1].plan if event.fate is Fate.FAILS][
+        :2
+    ]
+    decide_letters(edited, by_hand)
+    wait_for_the_afternoon()
+    note_causes()
+    run_redrives(played)
+    return aftermath() | books() | furniture()
 
 
-def _send(played: Stage, story: Story) -> tuple[list[Answered], Killed]:
-    deliveries = story.deliveries()
+def _send(played: Stage, deliveries: Sequence[StoryDelivery]) -> tuple[list[Answered], Killed]:
     half = Kill(replay=0, after=len(deliveries) // 2, whole_group=True, moment="effect")
-    killer = Killer([half], groups=played.groups, sink=played.sink, seed=story.seed)
+    killer = Killer([half], groups=played.groups, sink=played.sink, seed=len(deliveries))
     with bar("deliveries through the door", len(deliveries)) as shown, killer:
         answers = played.sender.send_all(deliveries, partial(_answered, shown, killer))
     [killed] = killer.log
@@ -116,16 +155,3 @@ def _answered(shown: Bar, killer: Killer, _answer: Answered) -> None:
 def _settle(played: Stage) -> Settled:
     with bar("jobs until all is settled", 0) as shown:
         return settle(played.sink, seconds=SETTLE_SECONDS, told=shown.left)
-
-
-def _missing(played: Stage, story: Story) -> Facts:
-    """Give the day its statement and count, by cause, what the compare misses."""
-    file = played.folder / f"balance-{story.day}.csv"
-    file.write_bytes(story.statement_csv())
-    source = [f"--source={STRIPE.name}", f"--tenant={STRIPE.tenant}"]
-    report = ask("reconcile", *source, f"--day={story.day}", f"--file={file}")
-    found = report.get("discrepancies", [])
-    causes = Counter(one["cause"] for one in found if one["verdict"] == "missing")
-    others = len(found) - causes.total()
-    say(f"the daily compare: {report.get('completeness', report)}, {len(found)} discrepancies")
-    return dict(causes) | ({"other discrepancies": others} if others else {})

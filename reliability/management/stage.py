@@ -26,7 +26,24 @@ from reliability.proof.post import Address, Sender
 from reliability.proof.sink_process import Sink
 
 ALERTED = "on-call@example.com"
-STRIPE_STATEMENT = ("--statement-kind=charge", "--statement-kind=refund")
+LEDGER = {
+    "columns": {
+        "id": "id", "kind": "kind", "amount": "amount", "currency": "currency", "occurred": "at",
+    },
+    "references": {"reference": "reference"},
+    "units": "minor",
+    "rows": [{"column": "id", "equals": "ROWS", "is": "count", "figure": "amount"}],
+}  # fmt: skip
+STATEMENTS = {
+    "stripe": ("--statement-kind=charge", "--statement-kind=refund"),
+    "generic-hmac": (
+        "--statement-kind=invoice",
+        "--statement-kind=receipt",
+        "--statement-format=mapped-csv",
+        *(f"--statement-option={name}={json.dumps(value)}" for name, value in LEDGER.items()),
+    ),
+}
+"""How each provider's daily statement is read; a scheme that is not here sends none."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +102,9 @@ def stage(folder: Path, wishes: Wishes) -> Iterator[Stage]:
         addresses = cast_sources()
         surroundings |= wishes.variables
         stack = Stack(folder, environment=surroundings, port=wishes.port, workers=2)
-        stack.programs = [_with(one, wishes.of_one.get(one.name, {})) for one in stack.programs]
+        stack.programs = [
+            _with(one, wishes.of_one.get(one.name, {})) for one in stack.programs
+        ]
         held.callback(stack.stop)
         stack.start()
         sender = Sender(stack.port, addresses)
@@ -110,7 +129,7 @@ def cast_sources() -> dict[str, Address]:
 
 
 def _cast(source: StorySource) -> Address:
-    statement = STRIPE_STATEMENT if source.scheme == "stripe" else ()
+    statement = STATEMENTS.get(source.scheme, ())
     given = [f"--tenant={source.tenant}", f"--preset={source.scheme}", f"--zone={source.zone}"]
     made = ask("source", "add", source.name, *given, *statement)
     rules = [

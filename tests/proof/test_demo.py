@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +15,7 @@ import pytest
 from reliability.embedded.processes import is_running
 from reliability.embedded.servers import Servers
 from reliability.embedded.state import read_state
+from tests.console.crawl_live import crawl_live
 
 pytestmark = [pytest.mark.proof, pytest.mark.timeout(400)]
 
@@ -41,10 +43,26 @@ def test_the_demo_ends_with_what_was_written_down_before_its_first_request(
     found = json.loads(out)
     assert found["failed"] == []
     assert (demo.returncode, found["ok"]) == (0, True)
-    assert found["dead"] == {"failed": 70, "unparseable": 3}
-    assert found["missing"] == {"never_received": 12, "in_dead_letter": 40}
+    assert found["dead"] == {"failed": 84, "unparseable": 3}
+    assert found["missing"] == {"never_received": 11, "in_dead_letter": 40, "ignored": 1}
+    assert found["work"]["reports"]["acme-stripe"] == [
+        "unproven, signed", "incomplete", "unproven",
+    ]  # fmt: skip
+    assert found["work"]["redrives"] == [
+        {"source": "borealis-shop", "state": "done", "succeeded": 38},
+        {"source": "acme-billing", "state": "done", "succeeded": 12, "failed_again": 6},
+        {"source": "borealis-shop", "state": "paused", "succeeded": 1, "pending": 7},
+    ]
     assert found["rescued_by_the_sweep"] + found["buried_by_the_sweep"] > 0
     assert found["sweeps_by_trigger"]["beat"] > 0
+
+
+def count_its_numbers(url: str, shown: str) -> None:
+    password = re.search(r"admin[^\w-]+admin[^\w-]+([\w-]+)", shown)
+    assert password
+    crawled = crawl_live(url, "admin", password[1])
+    assert crawled.wrong == []
+    assert crawled.numbers > 80
 
 
 def test_the_demo_stays_up_a_second_one_is_shown_to_it_and_sigterm_ends_all(
@@ -61,7 +79,7 @@ def test_the_demo_stays_up_a_second_one_is_shown_to_it_and_sigterm_ends_all(
     url = shown.rpartition("Console: ")[2].split()[0]
     with urllib.request.urlopen(f"{url}/login/", timeout=10) as answer:  # noqa: S310 - our own URL
         assert answer.status == 200
-    assert "admin" in shown
+    count_its_numbers(url, shown)
 
     second = subprocess.run(
         [sys.executable, "manage.py", "demo"],

@@ -1,4 +1,4 @@
-"""`manage.py demo`: a realistic day on servers of its own, to look at or to check."""
+"""`manage.py demo`: three realistic days on servers of its own, to look at or to check."""
 
 import os
 import random
@@ -12,7 +12,8 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from reliability.embedded.errors import AlreadyRunning, EmbeddedUnavailable
 from reliability.embedded.place import free_port
 from reliability.embedded.servers import Servers
-from reliability.management.demonstration import LATENCY_MS, TROUBLES, people, play, story_of
+from reliability.management.company import people
+from reliability.management.demonstration import LATENCY_MS, TROUBLES, chronicle_of, play
 from reliability.management.inside import is_inside, run_inside
 from reliability.management.printing import say_facts, say_json, say_table
 from reliability.management.progress import say
@@ -23,13 +24,17 @@ BANNER = "PACE quick: seconds where the shipped times are minutes; embedded serv
 
 
 class Command(BaseCommand):
-    help = "Show a realistic day: servers, workers, trouble and all; stays up until Ctrl-C."
+    help = (
+        "Show three realistic days: servers, workers, trouble and all; stays up until Ctrl-C."
+    )
     requires_system_checks = ()  # there is no database yet
 
     def add_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--exit", action="store_true", help="end once all is settled")
         parser.add_argument("--json", action="store_true", help="print one JSON object")
-        parser.add_argument("--events", type=int, default=2000, help="distinct events (2000)")
+        parser.add_argument(
+            "--events", type=int, default=2000, help="distinct events of yesterday (2000)"
+        )
         parser.add_argument("--seed", type=int, help="of the day (random)")
 
     def handle(self, **options: Any) -> None:
@@ -45,11 +50,11 @@ class Command(BaseCommand):
 
     def _inside(self, options: dict[str, Any]) -> int:
         say(BANNER)
-        story = story_of(options["seed"], options["events"])
-        wishes = Wishes(seed=story.seed, latency_ms=LATENCY_MS, port=free_port(PORT))
+        told = chronicle_of(options["seed"], options["events"])
+        wishes = Wishes(seed=options["seed"], latency_ms=LATENCY_MS, port=free_port(PORT))
         with stage(Path(settings.DATA_DIR), wishes) as played:
             shown = people()
-            day = play(played, story)
+            day = play(played, told, {one["user"]: one["password"] for one in shown})
             if options["json"]:
                 say_json(self.stdout, day.facts())
             else:
