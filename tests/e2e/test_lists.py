@@ -3,13 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe  # type: ignore[import-untyped]
 from django.contrib.auth.models import User
 from playwright.sync_api import Browser, expect
 
 from reliability.models import AuditEntry, DeadLetter, Job, Tenant
 from tests.console import rows
-from tests.e2e.visits import PASSWORD, SHOTS, Visit
+from tests.e2e.visits import PASSWORD, Visit
 
 TABS_MAX = 60
 
@@ -90,27 +89,3 @@ def test_of_two_operators_on_one_preview_the_later_is_told_who_was_first(
     expect(visit.page.get_by_text("m.keller was first")).to_be_visible()
     assert AuditEntry.objects.filter(act="requeue").count() == 1
     assert Job.objects.filter(round=2).count() == 1
-
-
-@pytest.mark.parametrize("width", [1440, 390])
-def test_the_searched_list_fits_its_screen_without_a_finding_of_axe(
-    visit: Visit, width: int
-) -> None:
-    rows.saved_view(DeadLetter.objects.latest("buried_at").source, name="live letters")
-    query = "text=period_locked&payload=data.object.amount_refunded=1840&currency=EUR"
-    pages = {
-        "search": f"/dead-letters/?{query}", "saved": "/dead-letters/?source=stripe-live",
-        "refused": "/dead-letters/?tekst=x",
-    }  # fmt: skip
-    visit.page.set_viewport_size({"width": width, "height": 900})
-    for name, path in pages.items():
-        page = visit.open(path)
-        for scheme in ("light", "dark"):
-            page.emulate_media(color_scheme=scheme)
-            page.screenshot(path=SHOTS / f"list_{name}.{width}.{scheme}.png", full_page=True)
-            found = Axe().run(page).response["violations"]
-            assert [(one["id"], one["nodes"][0]["html"]) for one in found] == [], name
-        assert page.evaluate("document.documentElement.scrollWidth") <= width, name
-    # A refused page is a 400, of which the browser complains.
-    assert all("400" in complaint for complaint in visit.complaints)
-    visit.complaints.clear()
