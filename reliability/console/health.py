@@ -147,6 +147,8 @@ def _conserved(request: OperatorRequest) -> Check:
         said = f"{number(abs(told.missing))} of {accepted} are not accounted for."
         return Check("Conservation", BAD, "broken", said, reverse("console:overview"))
     said = f"{accepted} = done + ready + running + dead + discarded + resolved: nothing lost."
+    if told.counted_at:
+        said += f" The oldest count was taken {ago(told.counted_at, request.now)}."
     return Check("Conservation", GOOD, "holds", said, reverse("console:overview"))
 
 

@@ -16,6 +16,7 @@ from reliability.models import (
     Job,
     Run,
     Source,
+    Stretch,
     Tenant,
 )
 from tests.console import rows
@@ -67,6 +68,21 @@ def test_a_purged_key_still_counts_as_accepted_and_done(acme: Tenant, stripe: So
     rows.key(stripe, purged_at=timezone.now())
     counted = conservation(acme)
     assert (counted.accepted, counted.done, counted.missing) == (1, 1, 0)
+
+
+def test_the_overview_says_when_older_events_were_counted(
+    acme: Tenant, stripe: Source, viewer: Client
+) -> None:
+    assert "older ones in turn" not in _text(viewer, "/")
+    Stretch.objects.create(
+        tenant=acme, source=stripe, number=7, accepted=4, purged=0, ready=0, running=0, done=3,
+        dead=1, discarded=0, resolved=0, counted_at=timezone.now() - timedelta(minutes=3),
+    )  # fmt: skip
+    told = _text(viewer, "/")
+    assert "older ones in turn: the oldest of these counts was taken" in told
+    assert "3 min ago" in told
+    counted = conservation(acme)
+    assert (counted.accepted, counted.done, counted.missing) == (4, 3, 0)
 
 
 def test_the_overview_says_when_the_sweep_is_late(viewer: Client) -> None:
