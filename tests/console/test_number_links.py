@@ -16,7 +16,7 @@ from reliability.models import DeadLetter, Report
 from tests.console.busy_desk import busy_desk, kinds
 from tests.console.crawl import Crawler
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(400)]
 
 NOT_CRAWLED = {
     "enter": "leads to another page in a tenant of one's choice",
