@@ -5,6 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from itertools import groupby
 
+from django.db.models import Q
 from django.utils import timezone
 
 from reliability.handlers import DownstreamKey
@@ -18,6 +19,8 @@ LOOK_EVERY_SECONDS = 0.1
 OPERATOR = "scripted operator"
 ROUNDS_MAX = 5
 MOVING = (Job.State.READY, Job.State.RUNNING)
+MAILED = (FOLLOW_UP, *(name for name, kind in KINDS.items() if kind.effect is Effect.MAIL))
+"""Run once: that one failed is its handler's word, and the answer it waited for may be lost."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +37,8 @@ def settle(
 ) -> Settled:
     """Wait until no job moves, settle what ended unknown, and wait again; bounded by `seconds`.
 
-    An unknown letter is resolved where the sink shows its effect, requeued where it shows none.
+    An unknown letter is resolved where the sink shows its effect, requeued where it shows none; so
+    is a failed one of a mail, whose answer may have been lost after the mail was taken.
     `told` hears how many jobs are left.
     """
     until = time.monotonic() + seconds
@@ -43,7 +47,7 @@ def settle(
         left = _wait(until, told)
         if left:
             return replace(done, left=left)
-        resolved, requeued = _settle_unknown(sink)
+        resolved, requeued = _settle_doubtful(sink)
         if not resolved + requeued:
             return done
         done = replace(
@@ -62,9 +66,10 @@ def _wait(until: float, told: Callable[[int], None]) -> int:
     return 0
 
 
-def _settle_unknown(sink: Sink) -> tuple[int, int]:
-    unknown = DeadLetter.objects.open().filter(outcome=DeadLetter.Outcome.UNKNOWN)
-    letters = unknown.select_related("tenant", "job__key").order_by("tenant_id", "pk")[:500]
+def _settle_doubtful(sink: Sink) -> tuple[int, int]:
+    failed = Q(outcome=DeadLetter.Outcome.FAILED, kind__in=MAILED)
+    doubtful = DeadLetter.objects.open().filter(Q(outcome=DeadLetter.Outcome.UNKNOWN) | failed)
+    letters = doubtful.select_related("tenant", "job__key").order_by("tenant_id", "pk")[:500]
     mailed = {mail["message_id"] for mail in sink.mails()}
     resolved = requeued = 0
     for tenant, group in groupby(letters, key=lambda letter: letter.tenant):
