@@ -108,7 +108,9 @@ def test_the_last_days_ends_are_links_to_exactly_their_jobs(
     rows.destination(other)
     _forwarded(other, "done", ended_at=now)
     page = _page(viewer, one)
-    found = re.findall(r'<dt>([^<]+)</dt><dd><a[^>]* href="([^"]+ended_after[^"]+)">(\d+)<', page)
+    found = re.findall(
+        r'<dt>([^<]+)</dt><dd><a[^>]* href="([^"]+ended_after[^"]+)">(\d+)<', page
+    )
     assert [(int(n), word) for word, _, n in found] == [
         (2, "done"), (1, "dead letter"), (0, "discarded"), (0, "resolved"),
     ]  # fmt: skip

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from reliability.claim.body import load
+from reliability.claim.body import JsonValue, load
 from reliability.claim.operations import OperationRule, map_operation
 
 RULE = OperationRule(
@@ -86,9 +86,11 @@ def test_the_first_rule_that_finds_a_reference_counts() -> None:
 
 def test_an_operation_names_the_batch_it_is_settled_with_where_the_event_does() -> None:
     rule = replace(RULE, batch=["/settled/in", "/batch"])
-    batches = [
-        mapped and mapped.batch
-        for payload in ({"ref": "r", "batch": "po_1"}, {"ref": "r"}, {"ref": "r", "batch": ""})
-        if (mapped := map_operation([rule], "pay.in", payload))
+    payloads: list[JsonValue] = [
+        {"ref": "r", "batch": "po_1"},
+        {"ref": "r"},
+        {"ref": "r", "batch": ""},
     ]
+    found = [map_operation([rule], "pay.in", payload) for payload in payloads]
+    batches = [mapped.batch for mapped in found if mapped is not None]
     assert batches == ["po_1", None, None]
