@@ -28,7 +28,9 @@ def crawl_live(url: str, user: str, password: str) -> Crawled:
 
     def get(path: str) -> tuple[int, str, str]:
         try:
-            with browser.open(f"{url}{path}", timeout=ANSWER_SECONDS) as answer:
+            with browser.open(
+                url + path.replace(" ", "%20"), timeout=ANSWER_SECONDS
+            ) as answer:
                 content = answer.read().decode("utf-8", "replace")
                 return answer.status, answer.headers.get("Content-Type", ""), content
         except HTTPError as error:
