@@ -26,7 +26,9 @@ class Command(BaseCommand):
         parser.add_argument(
             "--size", type=int, help="how many jobs, requests, lines or letters"
         )
-        parser.add_argument("--jobs", type=int, help="console: how many jobs stand beside them")
+        parser.add_argument(
+            "--jobs", type=int, help="console: how many jobs stand beside them"
+        )
         parser.add_argument("--part", action="append", help="only this part (repeatable)")
         parser.add_argument("--json", action="store_true")
 
