@@ -1,7 +1,8 @@
 -- Compare what a statement and our side tell in groups (a payout, a batch): one item on one side
 -- against many on the other, by their sum. Beside compare_day.sql, for the classes it leaves out.
 --
---   as in compare_day.sql
+--   report_id, tenant_id, source_id, statement_id, scope, day, zone, starts, ends, carried, as_of,
+--   withheld   as in compare_day.sql
 --
 -- -> Bucket, as there. Each line and each operation gets one verdict, all of a group the same where
 --    both sides know it; many against many is ambiguous. The sums of a group stand in its first
