@@ -1,5 +1,6 @@
 """Rules and channels in the console: an admin adds, changes and removes; nobody else can."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -77,7 +78,8 @@ def test_an_admin_adds_a_rule_and_the_list_shows_its_figure_with_the_rows_behind
     shown = _text(admin)
     behind = f"/dead-letters/?source=stripe-live&amp;kind={letter.kind}"
     assert f'href="{behind}">1</a>' in shown
-    assert "on-call@acme.example, lead@acme.example, hook-stripe-live" in shown
+    told = re.sub(r"<[^>]+>", "", shown)
+    assert "on-call@acme.example, lead@acme.example, hook-stripe-live" in told
     assert admin.get(behind.replace("&amp;", "&")).status_code == 200
 
 

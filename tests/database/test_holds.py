@@ -66,7 +66,7 @@ def test_a_retry_of_a_job_that_ran_while_its_kind_was_paused_waits_too() -> None
         raise ValueError("no")
 
     with world.local(
-        "fails", fail, policy=Backoff(first=timedelta(seconds=1), cap=timedelta(1), attempts=3)
+        "fails", fail, policy=Backoff(first=timedelta(hours=1), cap=timedelta(1), attempts=3)
     ):
         job = world.job("fails")
         drain("local")

@@ -25,12 +25,12 @@ from reliability.embedded.stack import Stack
 from reliability.models import AlertRule, DeadLetter, Redrive, Source
 from tests.console import rows
 from tests.database import senders, world
-from tests.e2e import ledger
 from tests.e2e.visits import PASSWORD, Visit
 
 pytestmark = pytest.mark.timeout(240)
 
 LETTERS = 30
+CLOSED = "TEST_LEDGER_CLOSED"  # as in ledger.py, which would register its handler here too
 CLICKS_MAX = 6
 
 
@@ -103,7 +103,7 @@ def surroundings(closed: Path, port: int) -> dict[str, str]:
         "TEST_DATABASE": connection.settings_dict["NAME"],
         "RELIABILITY_PACE": "quick",
         "RELIABILITY_HANDLERS": "tests.e2e.ledger",
-        ledger.CLOSED: str(closed),
+        CLOSED: str(closed),
         "EMAIL_URL": f"smtp://127.0.0.1:{port}",
     }
 
