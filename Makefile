@@ -30,10 +30,15 @@ lint: install
 		$(BIN)/python manage.py check --deploy --fail-level WARNING
 	$(BIN)/python manage.py makemigrations --check --dry-run
 
+# Two at a time what needs no clock to itself; then, alone, what drives a browser or kills processes.
 test: lint
-	$(BIN)/coverage run -m pytest $(ARGS)
-	$(BIN)/coverage combine --quiet
-	$(BIN)/coverage report
+ifeq ($(ARGS),)
+	$(BIN)/coverage erase
+	$(BIN)/python -m pytest --cov --cov-report= -n 2 --dist loadfile -m "not proof and not e2e"
+	$(BIN)/python -m pytest --cov --cov-append -m "proof or e2e"
+else
+	$(BIN)/python -m pytest $(ARGS)
+endif
 
 LOCK := uv pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'

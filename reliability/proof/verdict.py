@@ -27,12 +27,26 @@ class Check:
 def checks(expected: Facts, found: Facts) -> list[Check]:
     """Compare the counters and our tables with what the story told beforehand.
 
-    `expected` is `figures` of a story, `found` is what `observe` saw.
+    `expected` is `figures` of a story, `found` is what `observe` saw. A delivery whose answer was
+    lost is sent again, and what it had claimed is then answered as a duplicate: so many fewer
+    may have been heard of as accepted, while exactly as many are claimed.
     """
+    unheard = _unheard(expected, found)
+    heard = {
+        **found,
+        "accepted": found["accepted"] + unheard,
+        "duplicates": found["duplicates"] - unheard,
+    }
     figures = [
-        Check(f"{name} as told beforehand", expected[name], found[name]) for name in expected
+        Check(f"{name} as told beforehand", expected[name], heard[name]) for name in expected
     ]
     return [*figures, *promises(found)]
+
+
+def _unheard(expected: Facts, found: Facts) -> int:
+    """Count claims whose answer was lost: at most one for each delivery that was sent again."""
+    missing = int(expected["accepted"]) - int(found["accepted"])
+    return max(0, min(missing, int(found["sent_again"])))
 
 
 def promises(found: Facts) -> list[Check]:

@@ -84,6 +84,6 @@ def dead_letters(source: Source, number: int, *, at: datetime | None = None) -> 
 def close_letters(source: Source, number: int) -> None:
     """Close the oldest open letters."""
     oldest = DeadLetter.objects.open().filter(source=source).order_by("pk")[:number]
-    DeadLetter.objects.filter(pk__in=oldest.values("pk")).update(
+    DeadLetter.objects.filter(pk__in=list(oldest.values_list("pk", flat=True))).update(
         status=DeadLetter.Status.DISCARDED, closed_at=timezone.now()
     )

@@ -63,6 +63,8 @@ def listed(tenant_id: int, query: str = "") -> "QuerySet[DeadLetter]":
 def plan_of(rows: "QuerySet[DeadLetter]") -> Any:
     text, given = rows.query.sql_with_params()
     with connection.cursor() as cursor:
+        # Whether workers help depends on how busy the machine is.
+        cursor.execute("SET LOCAL max_parallel_workers_per_gather = 0")
         cursor.execute(f"EXPLAIN (ANALYZE, FORMAT JSON) {text}", given)
         (found,) = cursor.fetchone()
     return json.loads(found) if isinstance(found, str) else found

@@ -574,8 +574,8 @@ def test_the_command_adds_a_rule_of_one_cause_and_shipping_again_meets_it_in_pea
     [
         (["--measure", "moon"], "Unknown measure"),
         (["--measure", "money at risk"], "names its currency"),
-        (["--low", "6"], "closes at or below"),
-        (["--high", "0", "--low", "0"], "above nothing"),
+        (["--low", "6"], "closes below where it opens"),
+        (["--high", "0", "--low", "0"], "closes below where it opens"),
         (["--measure", "sweep late", "--cause", "f1"], "Only rules on letters"),
         (["--measure", "statement", "--kind", "k"], "letters and jobs"),
         (["--email", "nobody"], "is not a mail address"),

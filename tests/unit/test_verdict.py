@@ -23,6 +23,7 @@ TOLD: dict[str, Any] = {
 }
 FOUND: dict[str, Any] = {
     "sent": 18,
+    "sent_again": 0,
     "refused": 0,
     "accepted": 10,
     "duplicates": 8,
@@ -76,6 +77,20 @@ def test_a_day_that_ended_as_told_has_no_failed_check() -> None:
 )
 def test_each_broken_promise_is_named(change: dict[str, Any], promise: str) -> None:
     assert failed(FOUND | change) == [promise]
+
+
+def test_a_claim_whose_answer_was_lost_may_be_heard_of_as_a_duplicate() -> None:
+    heard = {"accepted": 9, "duplicates": 9}
+    assert failed(FOUND | heard | {"sent_again": 1}) == []
+    assert failed(FOUND | heard) == [
+        "accepted as told beforehand",
+        "duplicates as told beforehand",
+    ]
+    twice = {"accepted": 8, "duplicates": 10, "sent_again": 1}
+    assert failed(FOUND | twice) == [
+        "accepted as told beforehand",
+        "duplicates as told beforehand",
+    ]
 
 
 def test_a_state_that_differs_from_the_control_run_is_named_by_its_replay() -> None:
