@@ -13,7 +13,7 @@ Facts = dict[str, Any]
 HELD: Facts = {
     "effect_names": 0, "repeated_effects": [], "effects_with_several_keys": [],
     "repeated_mails": [], "conservation": {"accepted": 3, "jobs": 3}, "lost": [], "refused": 0,
-    "left": 0, "digest": "d", "unknown_resolved": 0, "unknown_requeued": 0,
+    "sent_again": 0, "left": 0, "digest": "d", "unknown_resolved": 0, "unknown_requeued": 0,
     "requests_by_status": {"200": 5, "429": 1}, "attempts_by_a_wrong_clock": 2,
 }  # fmt: skip
 JOB = {"kind": "k", "key": "e", "where": "between effect and completion"}

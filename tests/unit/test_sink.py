@@ -1,6 +1,7 @@
 """The independent counters behave like a provider with idempotency keys, and count truly."""
 
 import ast
+import contextlib
 import http.client
 import json
 import smtplib
@@ -312,6 +313,15 @@ class Process:
         lines = [json.loads(part) for part in text.splitlines()]
         return response.status, lines if path in {"/effects", "/mails"} else lines[0], response
 
+    def announce(self, length: int) -> int:
+        """Say how long a body will be, send none of it, and return the answer's status."""
+        line = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=20)
+        with contextlib.closing(line):
+            line.putrequest("POST", "/v1/charges")
+            line.putheader("Content-Length", str(length))
+            line.endheaders()
+            return line.getresponse().status
+
     def control(self, **wishes: object) -> None:
         assert self.ask("POST", "/control", wishes)[0] == 200
 
@@ -397,7 +407,7 @@ def test_what_is_no_request_gets_a_plain_refusal(start: Start) -> None:
     assert sink.ask("POST", "/v1/charges", [1], "k")[0] == 400
     assert sink.ask("POST", "/charges", {}, "k")[0] == 404
     assert sink.ask("GET", "/nowhere")[0] == 404
-    assert sink.ask("POST", "/v1/charges", {"x": "y" * (1024 * 1024)}, "k")[0] == 413
+    assert sink.announce(1024 * 1024 + 1) == 413
     assert sink.ask("GET", "/counts")[1]["requests"] == 0
 
 
