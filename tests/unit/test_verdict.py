@@ -93,6 +93,10 @@ def test_a_claim_whose_answer_was_lost_may_be_heard_of_as_a_duplicate() -> None:
     ]
 
 
+def test_a_file_of_events_tells_less_beforehand() -> None:
+    assert [check.promise for check in checks({"conflicts": 0}, FOUND) if not check.ok] == []
+
+
 def test_a_state_that_differs_from_the_control_run_is_named_by_its_replay() -> None:
     found = same_state(["a", "b"], control="a")
     assert [check.ok for check in found] == [True, False]
