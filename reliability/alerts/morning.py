@@ -34,11 +34,6 @@ from reliability.work.dead_letters import Act
 MORNING = "morning"
 ONE_DAY = timedelta(days=1)
 AGREES, DIFFERS, NO_REPORT = "agrees", "differs", "no report yet"
-JUDGED = (
-    Report.Completeness.COMPLETE,
-    Report.Completeness.UNPROVEN,
-    Report.Completeness.FORCED,
-)
 COUNTED = {
     AGREES: ("agrees", "agree"),
     DIFFERS: ("has differences", "have differences"),
@@ -176,7 +171,7 @@ def _line(source: Source, *, now: datetime, day: date) -> Line:
     report = Report.objects.filter(source=source, day=own, current=True).first()
     if report is None:
         return Line(name, NO_REPORT, "its statement may still come", NO_REPORT)
-    if report.completeness not in JUDGED:
+    if report.completeness not in Report.JUDGED:
         said = "no statement came" if report.statement_id is None else "verdicts withheld"
         return Line(name, report.completeness, said, report.completeness)
     found = Discrepancy.objects.open().filter(report=report)

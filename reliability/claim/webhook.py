@@ -56,7 +56,7 @@ def receive(request: HttpRequest, token: str) -> HttpResponse:
         logger.warning("door_unavailable")
     except Exception:  # never a 500: the provider is to come again
         logger.exception("door_failed")
-    return _unavailable()
+    return unavailable()
 
 
 def _receive(request: HttpRequest, token: str) -> HttpResponse:
@@ -177,7 +177,8 @@ def _say(status: int, why: str, **headers: str) -> HttpResponse:
     return JsonResponse({"error": why}, status=status, headers=headers)
 
 
-def _unavailable() -> HttpResponse:
+def unavailable() -> HttpResponse:
+    """Ask the provider to come again."""
     return JsonResponse(
         {"error": "try again"},
         status=HTTPStatus.SERVICE_UNAVAILABLE,

@@ -34,11 +34,6 @@ ROWS_MAX = 20_000
 """Rows looked at for one state: a figure that reaches it means that many or more."""
 SOURCES_MAX = 200
 """Sources named; what the others hold stands under ``other``."""
-JUDGED = (
-    Report.Completeness.COMPLETE,
-    Report.Completeness.UNPROVEN,
-    Report.Completeness.FORCED,
-)
 Metrics = Iterator[GaugeMetricFamily]
 Rows = QuerySet[Any, Any]
 
@@ -175,7 +170,7 @@ class Figures(Collector):
         yield _one("conservation_difference", said, value)
 
     def _statements(self) -> GaugeMetricFamily:
-        newest = Report.objects.filter(current=True, completeness__in=JUDGED).order_by(
+        newest = Report.objects.filter(current=True, completeness__in=Report.JUDGED).order_by(
             "source", "-day"
         )
         ended = newest.distinct("source").values_list("source_id", "ends_at")

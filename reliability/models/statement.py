@@ -156,6 +156,9 @@ class Report(models.Model):
         ABSENT = "absent", "Absent"
         FORCED = "forced", "Forced"
 
+    JUDGED = (Completeness.COMPLETE, Completeness.UNPROVEN, Completeness.FORCED)
+    """Of these the verdicts stand; of the others they are withheld."""
+
     public_id = columns.public_id()
     tenant = columns.tenant()
     source = models.ForeignKey(

@@ -53,8 +53,7 @@ def _answer(environ: dict[str, Any], token: str) -> HttpResponse:
         response = _take(Delivery(environ), token)
     except Exception:  # whatever it was, the provider is to come again
         logger.exception("door_failed")
-        response = JsonResponse({"error": "try again"}, status=HTTPStatus.SERVICE_UNAVAILABLE)
-        response["Retry-After"] = "5"
+        response = webhook.unavailable()
     response["Content-Length"] = str(len(response.content))
     protect(response)
     return response

@@ -29,7 +29,6 @@ BIG_STATEMENT = (
 )
 ABSENT, FORCED = Report.Completeness.ABSENT, Report.Completeness.FORCED
 INCOMPLETE = Report.Completeness.INCOMPLETE
-GOOD = (Report.Completeness.COMPLETE, Report.Completeness.UNPROVEN, FORCED)
 
 
 class NothingToCompare(ReliabilityError):
@@ -200,7 +199,7 @@ def _frozen(frame: _Frame, gates: Sequence[Gate], completeness: str, by: str) ->
     report.bridge = bridge_of(buckets)
     report.inputs_sha256 = inputs
     report.save(force_insert=True)
-    carry(report, withheld=completeness not in GOOD)
+    carry(report, withheld=completeness not in Report.JUDGED)
     return report
 
 
@@ -220,7 +219,7 @@ def _compared(frame: _Frame, report_id: int, completeness: str) -> list[Bucket]:
         "ends": frame.ends,
         "carried": _carried_from(frame),
         "as_of": frame.now,
-        "withheld": completeness not in GOOD,
+        "withheld": completeness not in Report.JUDGED,
     }
     buckets = sql.rows_planned_anew("compare_day", Bucket, **asked)
     if any("grouped" in one for one in _scope(frame.source)):
@@ -248,7 +247,7 @@ def _carried_from(frame: _Frame) -> datetime:
     Without a report that says so nothing is carried: what came before is not known.
     """
     before = frame.before
-    if before is None or before.completeness not in GOOD:
+    if before is None or before.completeness not in Report.JUDGED:
         return frame.starts
     graces = [scope.grace for scope in scope_for(frame.source).classes.values()]
     return before.ends_at - max(graces, default=timedelta(0))

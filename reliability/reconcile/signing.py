@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from reliability import sql
 from reliability.models import AuditEntry, Discrepancy, Report
-from reliability.reconcile.day import GOOD
 from reliability.reconcile.discrepancies import Refusal
 from reliability.work.dead_letters import Act
 
@@ -21,7 +20,7 @@ class Signed:
 
 def needs_note(report: Report) -> bool:
     """Say whether signing wants an explanation: something is open, or nothing could be compared."""
-    return report.completeness not in GOOD or open_on(report) > 0
+    return report.completeness not in Report.JUDGED or open_on(report) > 0
 
 
 def open_on(report: Report) -> int:

@@ -14,7 +14,7 @@ from reliability.management.asking import actor, one_of, tenant_called
 from reliability.management.printing import amount, say_facts, say_json, say_table
 from reliability.management.progress import reading_bar
 from reliability.models import Artefact, Discrepancy, Report, Source, StatementFolder
-from reliability.reconcile.day import GOOD, NothingToCompare
+from reliability.reconcile.day import NothingToCompare
 from reliability.reconcile.fetched import fetch_statement
 from reliability.reconcile.folders import look_into
 from reliability.reconcile.formats.base import StatementError
@@ -183,6 +183,6 @@ def _words(value: Any) -> Any:
 
 
 def _code(report: Report, found: Mapping[str, Any]) -> int:
-    if report.completeness not in GOOD:
+    if report.completeness not in Report.JUDGED:
         return UNUSABLE
     return DISAGREES if found["open"] else AGREES
