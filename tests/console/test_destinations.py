@@ -25,26 +25,6 @@ PUBLIC = "https://93.184.216.34/hook/s3cret"
 
 
 @pytest.fixture
-def acme() -> Tenant:
-    return rows.tenant()
-
-
-@pytest.fixture
-def stripe(acme: Tenant) -> Source:
-    return rows.source(acme)
-
-
-@pytest.fixture
-def viewer(acme: Tenant) -> Client:
-    return rows.signed_in(rows.member(acme, "viewer"))
-
-
-@pytest.fixture
-def operator(acme: Tenant) -> Client:
-    return rows.signed_in(rows.member(acme, "operator"))
-
-
-@pytest.fixture
 def admin(acme: Tenant) -> Client:
     return rows.signed_in(rows.member(acme, "admin"))
 

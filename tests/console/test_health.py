@@ -27,16 +27,6 @@ from tests.console import rows
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def acme() -> Tenant:
-    return rows.tenant()
-
-
-@pytest.fixture
-def viewer(acme: Tenant) -> Client:
-    return rows.signed_in(rows.member(acme, "viewer"))
-
-
 def _plain(client: Client, address: str = "/health/") -> str:
     text = client.get(address).content.decode()
     return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", text))

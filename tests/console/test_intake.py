@@ -20,11 +20,6 @@ BODY = b'{"action": "opened"}'
 
 
 @pytest.fixture
-def acme() -> Tenant:
-    return rows.tenant()
-
-
-@pytest.fixture
 def admin(acme: Tenant) -> Client:
     door.forget()
     return rows.signed_in(rows.member(acme, "admin", "ada"))

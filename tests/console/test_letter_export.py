@@ -16,11 +16,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def acme() -> Tenant:
-    return rows.tenant()
-
-
-@pytest.fixture
 def viewer(acme: Tenant) -> Client:
     return rows.signed_in(rows.member(acme, "viewer", "ida"))
 

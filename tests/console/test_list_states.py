@@ -44,11 +44,6 @@ NOTHING_MATCHES = {
 
 
 @pytest.fixture
-def acme() -> Tenant:
-    return rows.tenant()
-
-
-@pytest.fixture
 def operator(acme: Tenant) -> Client:
     return rows.signed_in(rows.member(acme, "operator", "n.okafor"))
 

@@ -26,16 +26,6 @@ LISTS = [
 ]
 
 
-@pytest.fixture
-def acme() -> Tenant:
-    return rows.tenant()
-
-
-@pytest.fixture
-def operator(acme: Tenant) -> Client:
-    return rows.signed_in(rows.member(acme, "operator"))
-
-
 @pytest.mark.parametrize("address", LISTS)
 @pytest.mark.parametrize(
     "query", ["raeson=x", "source=nowhere", "after=garbage", "after=_1", "source=a&source=b"]

@@ -18,11 +18,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def acme() -> Tenant:
-    return rows.tenant()
-
-
-@pytest.fixture
 def admin(acme: Tenant) -> Client:
     return rows.signed_in(rows.member(acme, "admin", "ada"))
 

@@ -24,21 +24,6 @@ from tests.console import rows
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def acme() -> Tenant:
-    return rows.tenant()
-
-
-@pytest.fixture
-def stripe(acme: Tenant) -> Source:
-    return rows.source(acme)
-
-
-@pytest.fixture
-def viewer(acme: Tenant) -> Client:
-    return rows.signed_in(rows.member(acme, "viewer"))
-
-
 def _text(client: Client, address: str, **query: Any) -> str:
     return client.get(address, query).content.decode()
 

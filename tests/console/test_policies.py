@@ -59,26 +59,6 @@ def _kinds() -> Iterator[None]:
         handlers.unregister(name)
 
 
-@pytest.fixture
-def acme() -> Tenant:
-    return rows.tenant()
-
-
-@pytest.fixture
-def stripe(acme: Tenant) -> Source:
-    return rows.source(acme)
-
-
-@pytest.fixture
-def viewer(acme: Tenant) -> Client:
-    return rows.signed_in(rows.member(acme, "viewer"))
-
-
-@pytest.fixture
-def operator(acme: Tenant) -> Client:
-    return rows.signed_in(rows.member(acme, "operator"))
-
-
 def _plain(client: Client, address: str, **query: str) -> str:
     """Return a page's words, without its markup."""
     text = client.get(address, query).content.decode()

@@ -11,11 +11,6 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def acme() -> Tenant:
-    return rows.tenant()
-
-
-@pytest.fixture
 def operator(acme: Tenant) -> Client:
     return rows.signed_in(rows.member(acme, "operator", "n.okafor"))
 

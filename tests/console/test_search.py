@@ -15,16 +15,6 @@ from tests.console import rows
 pytestmark = pytest.mark.django_db
 
 
-@pytest.fixture
-def acme() -> Tenant:
-    return rows.tenant()
-
-
-@pytest.fixture
-def operator(acme: Tenant) -> Client:
-    return rows.signed_in(rows.member(acme, "operator"))
-
-
 def _keys(client: Client, **query: str) -> set[str]:
     answer = client.get("/dead-letters/", query)
     assert answer.status_code == 200, answer.content

@@ -33,11 +33,6 @@ WHSEC = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
 
 @pytest.fixture
-def acme() -> Tenant:
-    return rows.tenant()
-
-
-@pytest.fixture
 def admin(acme: Tenant) -> Client:
     return rows.signed_in(rows.member(acme, "admin", "ada"))
 
