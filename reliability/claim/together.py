@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from reliability import sql
-from reliability.claim.accept import Asked, Asking, Delivered, Fate, claim, claim_all
+from reliability.claim.accept import Asked, Asking, Delivered, Fate, claim_all
 from reliability.models import Source
 
 logger = logging.getLogger(__name__)
@@ -102,10 +102,10 @@ def claim_together(
     once = list({event.key: event for event in asked}.values())
     mine = _Waiting(Asking(source, once, delivered))
     if _is_large(once) or sql.database().in_atomic_block:
-        return claim(source, once, delivered=delivered)
+        return _alone(mine)
     if _queue.enter(mine) or _is_to_lead(mine):
         return _lead(mine)
-    return claim(source, once, delivered=delivered) if mine.fates is None else mine.fates
+    return _alone(mine) if mine.fates is None else mine.fates
 
 
 def _is_large(asked: Sequence[Asked]) -> bool:
@@ -125,11 +125,15 @@ def _lead(mine: _Waiting) -> list[Fate]:
         followers = _queue.followers(mine)
         if followers and _claim([mine, *followers]) and mine.fates is not None:
             return mine.fates
-        return claim(mine.asking.source, mine.asking.asked, delivered=mine.asking.delivered)
+        return _alone(mine)
     finally:
         for one in followers:
             one.told.set()
         _queue.hand_over()
+
+
+def _alone(mine: _Waiting) -> list[Fate]:
+    return claim_all([mine.asking])[0]
 
 
 def _claim(all_of_them: Sequence[_Waiting]) -> bool:
