@@ -60,10 +60,12 @@ def insert(event: Event) -> None:
 
 def test_a_local_handler_passes() -> None:
     check(insert, sink=LocalTransaction())
+    assert Group.objects.filter(name__startswith="paid 5 under ").count() == 1
 
 
 def test_a_handler_whose_insert_rejects_the_repeat_passes() -> None:
     check(insert, sink=UniqueConstraint("auth.Group", "name"))
+    assert Group.objects.filter(name__startswith="paid 5 under ").count() == 1
 
 
 def test_a_handler_that_sends_its_key_passes(provider: Provider) -> None:
