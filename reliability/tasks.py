@@ -13,7 +13,7 @@ from celery.signals import worker_init, worker_process_init, worker_ready, worke
 from django.db import DatabaseError, close_old_connections
 from django.utils import timezone
 
-from reliability import dispatch
+from reliability import dispatch, hearing
 from reliability.alerts.deliver import deliver
 from reliability.alerts.evaluate import draining, evaluate, held_back, last_look
 from reliability.alerts.heartbeat import heartbeat
@@ -138,7 +138,8 @@ def _interrupt_children() -> None:
 
 @worker_ready.connect
 def watch_the_queues(sender: Any, **_: Any) -> None:
-    """Start the parent's watch in workers that drain; the one that ticks needs none."""
+    """Start the parent's watches: of its ears always, of the queues in workers that drain."""
+    hearing.start(sender)
     if set(drain.QUEUES) & set(sender.app.amqp.queues.consume_from):
         threading.Thread(target=_watch, name="watch", daemon=True).start()
 

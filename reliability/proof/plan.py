@@ -99,13 +99,16 @@ def _draw(lots: random.Random, *, replays: int, deliveries: int) -> Kill:
 def strikes(
     seed: int, faults: Collection[Fault], *, replays: int, deliveries: int
 ) -> list[Strike]:
-    """Draw when each fault strikes: once in the first replay, and once in any."""
+    """Draw when each fault strikes: once while new work still comes, and once in any replay."""
     lots = random.Random(f"{seed} faults")
+    fresh = max(1, deliveries * 3 // 4)
     drawn = [
-        Strike(replay=replay, after=lots.randint(1, deliveries), fault=fault)
+        Strike(
+            replay=replay, after=lots.randint(1, deliveries if again else fresh), fault=fault
+        )
         for fault in STRIKES
         if fault in faults
-        for replay in (0, lots.randrange(replays))
+        for again, replay in enumerate((0, lots.randrange(replays)))
     ]
     return sorted(drawn, key=lambda strike: (strike.replay, strike.after))
 

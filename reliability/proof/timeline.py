@@ -1,6 +1,7 @@
 """Carries out what is planned for a replay while its deliveries are sent."""
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Generic, Protocol, Self, TypeVar
@@ -9,7 +10,10 @@ from django.db import connections
 
 AHEAD_MAX = 24
 HOLD_SECONDS = 0.5
-"""How far, and for how long, deliveries wait for an act that is due, so that it meets traffic."""
+"""How far deliveries run ahead of an act that is due; then one goes every so often.
+
+So every act meets traffic, and none waits for traffic that waits for it.
+"""
 
 
 class Planned(Protocol):
@@ -33,6 +37,7 @@ class Timeline(Generic[Plan, Done]):
         self._changed = threading.Condition()
         self._thread = threading.Thread(target=self._run, name="timeline")
         self._failure: BaseException | None = None
+        self._let_go = 0.0
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -48,11 +53,15 @@ class Timeline(Generic[Plan, Done]):
             raise self._failure
 
     def answered(self) -> None:
-        """Hear of one more answered delivery; the sender waits a little for an act overdue."""
+        """Hear of one more answered delivery; the senders take turns to wait for an act overdue."""
         with self._changed:
             self._answered += 1
             self._changed.notify_all()
-            self._changed.wait_for(self._caught_up, HOLD_SECONDS)
+            if not self._caught_up():
+                now = time.monotonic()
+                self._let_go = max(self._let_go, now) + HOLD_SECONDS
+                if self._changed.wait_for(self._caught_up, self._let_go - now):
+                    self._let_go = 0.0
 
     def _caught_up(self) -> bool:
         waiting = self._acts[self._carried_out : self._carried_out + 1]

@@ -98,7 +98,8 @@ def test_pages_that_refuse_are_in_the_same_dress(
     Membership.objects.update(role=Group.objects.get(name="reliability viewer"))
     found += refused(admin, 403, "/members/")
     admin.page.evaluate(f"document.body.innerHTML = `{FORM_WITHOUT_A_TOKEN}`")
-    admin.page.get_by_role("button").click()
+    with admin.page.expect_navigation():
+        admin.page.get_by_role("button").click()
     found += told(admin, 403, "without_token")
     admin.context.clear_cookies()
     found += faults(admin.open("/login/"), "login")
@@ -138,6 +139,8 @@ def refused(visit: Visit, status: int, address: str) -> list[str]:
 
 def told(visit: Visit, status: int, name: str) -> list[str]:
     """Look at a page with an error's status, of which the browser complains once."""
+    if not visit.complaints:  # the browser may tell of it after the page has come
+        visit.page.wait_for_event("console")
     assert [str(status) in complaint for complaint in visit.complaints] == [True]
     visit.complaints.clear()
     return faults(visit.page, name)

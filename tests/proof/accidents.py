@@ -5,6 +5,7 @@ Call `main` with Django set up in the environment of `reliability.management.ins
 
 import json
 import os
+import signal
 import sys
 import threading
 import time
@@ -26,6 +27,7 @@ from reliability.proof.post import Answered
 from reliability.proof.story import Story
 
 Facts = dict[str, Any]
+DEAFENED_MAX = 4
 
 
 def main() -> None:
@@ -36,6 +38,7 @@ def main() -> None:
             "group_killed": group_killed(played),
             "deadly_job": deadly_job(),
             "broker_stopped": broker_stopped(played),
+            "workers_deafened": workers_deafened(played),
             "database_restarted": database_restarted(played),
         }
     sys.stdout.write(json.dumps(found))
@@ -81,6 +84,47 @@ def broker_stopped(played: Stage) -> Facts:
     took = time.monotonic() - began
     servers.resume("valkey")
     return statuses(answers) | {"seconds": took, "left": settled()}
+
+
+def workers_deafened(played: Stage) -> Facts:
+    """Let the broker go while every bell taken is unacknowledged: its place stays taken."""
+    left = attempts = 0
+    while not was_deaf(played) and attempts < DEAFENED_MAX:
+        left += deafen(played, attempts)
+        attempts += 1
+    return {"left": left, "deaf": was_deaf(played)}
+
+
+def deafen(played: Stage, attempt: int) -> int:
+    servers = Servers(played.folder)
+    pools = [pid for group in played.groups() for pid in group.pool]
+    signal_all(pools, signal.SIGSTOP)
+    enqueue_some(f"before-{attempt}")
+    time.sleep(1.0)  # the parents take bells up to their prefetch counts
+    servers.halt("valkey")
+    signal_all(pools, signal.SIGCONT)
+    time.sleep(1.0)  # the pools accept them, and no acknowledgement gets through
+    servers.resume("valkey")
+    enqueue_some(f"after-{attempt}")
+    return settled()
+
+
+def was_deaf(played: Stage) -> bool:
+    logs = (played.folder / "log").glob("jobs-*.log")
+    return any("worker_deaf" in path.read_text() for path in logs)
+
+
+def signal_all(pids: Sequence[int], number: signal.Signals) -> None:
+    for pid in pids:
+        os.kill(pid, number)
+
+
+def enqueue_some(name: str) -> None:
+    tenant = Tenant.objects.get(slug="acme")
+    for number in range(9):
+        with transaction.atomic():
+            enqueue("deadly", key=f"{name}-{number}", tenant=tenant, payload={"kills": False})
+        time.sleep(0.05)
 
 
 def database_restarted(played: Stage) -> Facts:

@@ -70,6 +70,10 @@ def test_deliveries_are_taken_without_a_broker_and_worked_once_it_is_back(
     assert stopped["left"] == 0
 
 
+def test_workers_whose_bells_could_not_be_acknowledged_hear_again(found: Facts) -> None:
+    assert found["workers_deafened"] == {"left": 0, "deaf": True}
+
+
 def test_a_restarted_database_costs_503s_only_and_no_event_that_was_taken(
     found: Facts,
 ) -> None:
