@@ -5,6 +5,7 @@
 --   asked_since       no earlier answer counts
 --   actor, reason     written on the letters
 --   lane
+--   apart             interval from one letter to the next, so that live work comes in between
 --
 -- -> queue, outcome, letters: counts, to ring and to tell by.
 --
@@ -29,6 +30,7 @@ held AS MATERIALIZED (
 ),
 judged AS MATERIALIZED (
     SELECT held.id, held.letter_id, held.job_id, held.queue,
+           row_number() OVER (ORDER BY held.letter_id) - 1 AS before,
            CASE WHEN held.state <> 'dead' OR held.now_at <> held.version
                     THEN 'moved on since the set was frozen'
                 WHEN held.not_after <= %(now)s
@@ -42,12 +44,15 @@ judged AS MATERIALIZED (
 ),
 moved AS (
     UPDATE reliability_job job SET
-        state = 'ready', version = job.version + 1, run_at = %(now)s, lane = %(lane)s, held = '',
+        state = 'ready', version = job.version + 1, held = '', lane = %(lane)s,
+        run_at = %(now)s + judged.before * %(apart)s::interval,
         not_after = CASE WHEN job.not_after <= %(now)s THEN NULL ELSE job.not_after END,
         ended_at = NULL, round = job.round + 1, round_starts = job.starts,
         round_crashes = job.crashes, round_crashes_alone = job.crashes_alone,
         round_releases = job.releases
+    FROM judged
     WHERE job.id = ANY(ARRAY(SELECT job_id FROM judged WHERE why = ''))
+      AND job.id = judged.job_id
 ),
 closed AS (
     UPDATE reliability_deadletter SET

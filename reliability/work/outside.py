@@ -34,6 +34,8 @@ logger = logging.getLogger(__name__)
 
 WAIT_SECONDS = 0.05
 """How long a full set of threads may keep us from looking for more work or for the stop."""
+GATHER_SECONDS = 0.002
+"""How long, once one has ended, others may end too: a claim for many costs little more than one."""
 
 
 @cache
@@ -59,23 +61,31 @@ def _leave(together: Barrier) -> None:
 
 
 def run_outside(queue: str, goes_on: Callable[[], bool]) -> int:
-    """Start due jobs as fast as threads come free, until there are none; return how many."""
+    """Start due jobs as fast as threads come free, until there are none; return how many.
+
+    As many more are claimed as ended since the claim before: while this one is made, that many
+    threads come free again. Where jobs take long, few end, and none waits long for its thread.
+    """
     running: set[Future[None]] = set()
-    started, found = 0, True
+    started, found, ended = 0, True, 0
     while running or found:
-        free = conf().threads_max - len(running)
-        found = bool(free and goes_on())
+        free = conf().threads_max + ended - len(running)
+        found = bool(free > 0 and goes_on())
         if found:
             leased = take(queue, limit=free)
             running |= {threads().submit(_guarded, ready) for ready in prepare(leased)}
             started += len(leased)
             found = bool(leased)
-        running = _still(running)
+        left = _still(running)
+        running, ended = left, len(running) - len(left)
     return started
 
 
 def _still(running: set[Future[None]]) -> set[Future[None]]:
     done, left = wait(running, timeout=WAIT_SECONDS, return_when=FIRST_COMPLETED)
+    if done and left:
+        ended, left = wait(left, timeout=GATHER_SECONDS)
+        done |= ended
     _raise(done)
     return set(left)
 

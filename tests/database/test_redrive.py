@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -355,6 +356,17 @@ def test_live_traffic_goes_before_a_redrive(live: Source) -> None:
     fresh = world.job("book", "fresh")
     Job.objects.filter(state="ready").update(run_at=timezone.now() - timedelta(seconds=1))
     assert [leased.id for leased in take("outside", limit=1)] == [fresh.pk]
+
+
+def test_the_letters_of_a_step_become_due_one_after_the_other_at_its_rate(
+    live: Source,
+) -> None:
+    many.dead_letters(live, 30)
+    started("steady", rate=2.0)
+    tick(2)
+    due = sorted(Job.objects.filter(state="ready").values_list("run_at", flat=True))
+    assert len(due) == 4
+    assert [later - first for first, later in pairwise(due)] == [timedelta(seconds=0.5)] * 3
 
 
 def test_only_one_waits_for_its_starter_and_goes_on_when_resumed(live: Source) -> None:

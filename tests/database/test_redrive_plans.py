@@ -2,6 +2,7 @@
 
 import json
 import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -53,6 +54,7 @@ def planned(name: str, redrive: Redrive) -> set[str]:
     values: dict[str, Any] = {
         "redrive_id": redrive.pk, "limit": 10, "now": now, "asking": ["none"],
         "asked_since": now, "actor": "ola", "reason": "why", "lane": 10,
+        "apart": timedelta(seconds=1),
     }  # fmt: skip
     text = sql.statement(name)
     given: Any = {param: values[param] for param in re.findall(r"%\((\w+)\)s", text)}

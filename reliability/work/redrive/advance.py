@@ -164,6 +164,7 @@ def _requeue(redrive: Redrive, letters: int, now: datetime) -> int:
         "requeue_members", _Requeued, redrive_id=redrive.pk, limit=letters, now=now,
         asking=_asking(), asked_since=now - conf().redrive_verified_for,
         actor=redrive.actor, reason=reason, lane=Job.LANE_REDRIVE,
+        apart=timedelta(seconds=1 / redrive.rate),
     )  # fmt: skip
     for queue in {row.queue for row in rows if row.outcome == Outcome.RUNNING}:
         dispatch.ring_on_commit(queue, using=sql.database().alias)
