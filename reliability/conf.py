@@ -142,6 +142,8 @@ class Conf:
     """How far back the first check of a source asks its provider what it could not deliver."""
     recover_alone_max: int = 10_000
     """Major units of any currency that one person may recover; above it a second one agrees."""
+    recover_for: timedelta = timedelta(seconds=20)
+    """How long one act goes on recovering many; what it does not reach waits for another."""
     statement_bytes_max: int = 1024 * 1024 * 1024
     quarantined_max: int = 1_000
     """Rows of one statement that could not be read; beyond it the whole file is refused."""

@@ -46,7 +46,7 @@ def chosen(request: OperatorRequest) -> list[Chosen]:
 
     Raises NotUnderstood for none, for more than ``conf().selection_max`` and for garbage.
     """
-    asked = dict(_read(value) for value in request.POST.getlist("letter"))
+    asked = dict(read_seen(value) for value in request.POST.getlist("letter"))
     if not asked:
         raise NotUnderstood("No letter was ticked.")
     if len(asked) > conf().selection_max:
@@ -103,9 +103,10 @@ def refusals(moved: Moved, picked: list[Chosen]) -> Iterator[str]:
             yield f"DL-{refusal.letter_id}: {refusal.why}."
 
 
-def _read(value: str) -> tuple[uuid.UUID, int]:
+def read_seen(value: str) -> tuple[uuid.UUID, int]:
+    """Read what a form says of one row: which, and the version shown. Raises NotUnderstood."""
     public_id, _, version = value.partition(":")
     try:
         return uuid.UUID(public_id), int(version)
     except ValueError:
-        raise NotUnderstood("A ticked letter cannot be read.") from None
+        raise NotUnderstood("What was ticked cannot be read.") from None

@@ -17,6 +17,7 @@ from reliability.models import (
     Job,
     Operation,
     Receipt,
+    Source,
     StatementLine,
 )
 from reliability.reconcile.discrepancies import (
@@ -32,6 +33,15 @@ from reliability.reconcile.verdicts import Cause
 from reliability.work.dead_letters import Act, Seen, requeue
 
 Status = Discrepancy.Status
+ENDED: Mapping[str, str] = {
+    Job.State.DONE: "It has taken effect already; run the compare again to see it.",
+    Job.State.RESOLVED: "It has taken effect already; run the compare again to see it.",
+    Job.State.DISCARDED: "Its dead letter was discarded; restore the letter first.",
+}
+"""Why an operation whose job has come to an end is not recovered."""
+A_GROUP = "It is a group whose operations are here; requeue those that did not take effect."
+NO_LINE = "Its statement line is not kept any more, or its source has no door."
+ASKED_ALREADY = "You asked for this recovery: a second person has to agree."
 
 
 @dataclass(frozen=True)
@@ -72,7 +82,7 @@ def recover(
     if why := _unfit(discrepancy, act):
         return Refusal(why)
     if discrepancy.needs_two and discrepancy.recover_asked_by in ("", act.actor):
-        return _ask(discrepancy, act)
+        return ask(discrepancy, act)
     try:
         # Asking the provider takes time, so it comes before the transaction.
         provided = None if from_line or _job_of(discrepancy) else _provided(discrepancy)
@@ -102,22 +112,28 @@ def _unfit(discrepancy: Discrepancy, act: Act) -> str:
     return "" if discrepancy.status == Status.OPEN else who_was_first(discrepancy)
 
 
-def _ask(discrepancy: Discrepancy, act: Act) -> Asked | Refusal:
+def ask(discrepancy: Discrepancy, act: Act) -> Asked | Refusal:
+    """Ask a second person to recover it; from now on it takes two, whatever it is worth."""
     if discrepancy.recover_asked_by:
-        return Refusal("You asked for this recovery: a second person has to agree.")
+        return Refusal(ASKED_ALREADY)
     changed = move(
         discrepancy, act, "ask to recover", from_status=[Status.OPEN],
-        recover_asked_by=act.actor,
+        recover_asked_by=act.actor, needs_two=True,
     )  # fmt: skip
     return changed if isinstance(changed, Refusal) else Asked(changed.discrepancy)
+
+
+def may_be_asked(source: Source) -> bool:
+    """Say whether the source's provider gives objects, and whether we hold a key for it."""
+    return source.scheme in OBJECTS and ApiCredential.objects.filter(source=source).exists()
 
 
 def _provided(discrepancy: Discrepancy) -> Mapping[str, Any] | None:
     """Ask the provider for the object, where this source may; ``None``: the line has to do."""
     source = discrepancy.source
-    fetch = OBJECTS.get(source.scheme)
-    if fetch is None or not ApiCredential.objects.filter(source=source).exists():
+    if not may_be_asked(source):
         return None
+    fetch = OBJECTS[source.scheme]
     found = fetch(source, discrepancy.operation_class, discrepancy.reference)
     return found.content if isinstance(found, Fetched) else None
 
@@ -136,10 +152,8 @@ def _job_of(discrepancy: Discrepancy) -> Job | None:
 def _resume(discrepancy: Discrepancy, job: Job, act: Act) -> Recovered | Refusal:
     """Go on with the job that has the operation; only a dead one needs a push."""
     match job.state:
-        case Job.State.DONE | Job.State.RESOLVED:
-            return Refusal("It has taken effect already; run the compare again to see it.")
-        case Job.State.DISCARDED:
-            return Refusal("Its dead letter was discarded; restore the letter first.")
+        case ended if ended in ENDED:
+            return Refusal(ENDED[ended])
         case Job.State.DEAD:
             how = _requeue(job, act)
             if isinstance(how, Refusal):
@@ -163,9 +177,7 @@ def _take_in(
     discrepancy: Discrepancy, act: Act, provided: Mapping[str, Any] | None
 ) -> Recovered | Refusal:
     if discrepancy.cause != Cause.NEVER_RECEIVED:
-        return Refusal(
-            "It is a group whose operations are here; requeue those that did not take effect."
-        )
+        return Refusal(A_GROUP)
     found = _event(discrepancy, provided)
     if isinstance(found, Refusal):
         return found
@@ -180,7 +192,7 @@ def _event(discrepancy: Discrepancy, provided: Mapping[str, Any] | None) -> Fate
     line = lines.filter(pk=discrepancy.line_id).first() if discrepancy.line_id else None
     entry = door(discrepancy.source.endpoint_token)
     if line is None or entry is None:
-        return Refusal("Its statement line is not kept any more, or its source has no door.")
+        return Refusal(NO_LINE)
     asked = event_from(discrepancy, line, entry, provided=provided)
     if isinstance(asked, Unmade):
         return Refusal(asked.why)

@@ -70,7 +70,8 @@ carried AS (
         line_id = coalesce(excluded.line_id, known.line_id),
         job_id = coalesce(excluded.job_id, known.job_id),
         needs_two = CASE WHEN known.status IN ('recovering', 'recovered')
-            THEN known.needs_two ELSE excluded.needs_two END,
+            THEN known.needs_two
+            ELSE excluded.needs_two OR known.recover_asked_by <> '' END,
         version = known.version + 1
     RETURNING known.id, known.status
 )

@@ -41,7 +41,8 @@ UNLINKED = {
         "acted|length", "dry.applied", "dry.left", "dry.total.letters", "dry.will_run",
         "causes.letters", "causes.rows|length", "open|length", "live|length", "open_now",
         "progress.many.failed", "progress.many.pending", "progress.many.running",
-        "progress.settled", "progress.total", "file.brought|length", "changed|length",
+        "progress.settled", "progress.total", "plan.asked|length", "plan.recovered|length",
+        "file.brought|length", "changed|length",
         "changes|length", "silences", "row.missing", "paused", "count",
     },
     "frozen in a report or a file, whose rows are in its exports": {
@@ -54,7 +55,7 @@ UNLINKED = {
         "source.high", "source.low", "chart.high.1", "value", "bar.day.came", "bar.day.left",
         "bar.day.open", "chart.now.day.open", "file.payload.size_bytes", "file.size_bytes",
         "file.verdict.line.position", "heard.answer.size_bytes", "one.concurrency_max", "plain",
-        "full", "ended",
+        "full", "ended", "limit",
     },
     "counted on the page that the same line leads to": {
         "alert.others", "one.failed", "one.settled", "one.total",

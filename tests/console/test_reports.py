@@ -9,6 +9,7 @@ import json
 import re
 import uuid
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -19,9 +20,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from reliability.claim.door import forget
+from reliability.conf import conf
 from reliability.models import (
     Artefact,
     AuditEntry,
+    DeadLetter,
     Discrepancy,
     FolderFile,
     IgnoreRule,
@@ -163,10 +166,6 @@ def test_a_form_that_names_no_source_day_or_file_is_not_understood(
 def test_an_upload_over_the_limit_is_refused_before_anything_is_kept(
     source: Source, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from dataclasses import replace  # noqa: PLC0415 - with the setting it replaces
-
-    from reliability.conf import conf  # noqa: PLC0415
-
     small = replace(conf(), upload_bytes_max=100)
     monkeypatch.setattr("reliability.console.views.uploads.conf", lambda: small)
     page = text_of(upload(as_role(source, "operator"), a_file(Row("ch_1"), Row("ch_2"))))
@@ -235,7 +234,8 @@ def test_what_a_newer_version_says_differently_is_shown_beside_it(source: Source
     report(source, Row("ch_1"), Row("ch_2"))
     operation(source, "ch_1")
     newer = report(source, Row("ch_1"), Row("ch_2"), Row("ch_3"))
-    page = text_of(as_role(source, "viewer").get(f"/reports/{newer.public_id}/changes/"))
+    client = as_role(source, "viewer")
+    page = text_of(client.get(f"/reports/{newer.public_id}/changes/"))
     assert "2 operations are told differently." in page
     assert "ch_1 charge Missing here €10.00 Agree €10.00" in page
     assert "ch_3 charge – Missing here €10.00" in page
@@ -274,6 +274,230 @@ def test_a_missing_event_is_recovered_from_the_report_and_the_next_compare_agree
     page = text_of(client.post(f"/reports/{made.public_id}/compare/", follow=True))
     assert "Complete. 1 of 1 agree. Nothing is open." in page
     assert "version 2" in page
+
+
+RECOVERED = "is being recovered"
+
+
+def shown_set(client: Client, made: Report) -> list[str]:
+    """Return what the page of a recovery would send back: each with the version shown."""
+    page = client.get(f"/reports/{made.public_id}/recover/").content.decode()
+    return re.findall(r'name="discrepancy" value="([^"]+)"', page)
+
+
+def start(client: Client, made: Report, picked: list[str], reason: str = "outage") -> str:
+    form = {"discrepancy": picked, "reason": reason}
+    return text_of(client.post(f"/reports/{made.public_id}/recover/start/", form, follow=True))
+
+
+@pytest.fixture
+def handled() -> Iterator[None]:
+    with world.local(KIND, lambda event: None):
+        yield
+
+
+@pytest.mark.usefixtures("handled")
+def test_all_that_a_report_misses_is_recovered_in_one_act_that_says_what_it_leaves_out(
+    source: Source,
+) -> None:
+    dead = operation(source, "ch_dead", state="dead")
+    operation(source, "ch_busy", state="retrying")
+    made = report(
+        source, Row("ch_1", "249.00"), Row("ch_2", "61.00"), Row("ch_dead"), Row("ch_busy"),
+        Row("ch_usd", "7.00", currency="USD"), Row("re_1", "-5.00", kind="refund"),
+    )  # fmt: skip
+    client = as_role(source, "operator", "mara")
+    assert "Recover 3 missing…" in text_of(client.get(f"/reports/{made.public_id}/"))
+    page = text_of(client.get(f"/reports/{made.public_id}/recover/"))
+    assert "3 would be recovered: €310.00 and $7.00. 3 are left out." in page
+    assert page.count("its event is made from the statement’s line") == 3
+    letter = DeadLetter.objects.get(job=dead)
+    assert f"ch_dead charge It is in a dead letter: requeue that. DL-{letter.pk}" in page
+    assert "ch_busy charge Its event is here and still being worked." in page
+    assert "re_1 refund Nothing here handles stripe." in page
+    assert "3 are being recovered." in start(client, made, shown_set(client, made))
+    moved = Discrepancy.objects.filter(status="recovering").order_by("pk")
+    assert {one.reference for one in moved} == {"ch_1", "ch_2", "ch_usd"}
+    entries = AuditEntry.objects.filter(act="recover")
+    assert {(one.actor, one.reason) for one in entries} == {("mara", "outage")}
+    assert {one.about_id for one in entries} == {str(one.public_id) for one in moved}
+    assert "missing…" not in text_of(client.get(f"/reports/{made.public_id}/"))
+
+
+@pytest.mark.usefixtures("handled")
+def test_a_second_click_recovers_nothing_twice(source: Source) -> None:
+    made = report(source, Row("ch_1"), Row("ch_2"))
+    client = as_role(source, "operator")
+    picked = shown_set(client, made)
+    assert "2 are being recovered." in start(client, made, picked)
+    page = start(client, made, picked)
+    assert "being recovered." not in page
+    assert "2 are left out." in page
+    assert page.count("It has moved on since this page was loaded: recovering.") == 2
+    assert Job.objects.count() == 2
+    assert AuditEntry.objects.filter(act="recover").count() == 2
+
+
+@pytest.mark.usefixtures("handled")
+def test_what_moved_since_the_page_was_shown_is_left_out_and_said(source: Source) -> None:
+    made = report(source, *[Row(f"ch_{n}") for n in range(4)])
+    client = as_role(source, "operator", "mara")
+    picked = shown_set(client, made)
+    taken, ignored = Discrepancy.objects.filter(reference__in=["ch_0", "ch_1"]).order_by("pk")
+    at = "/discrepancies/{}/{}/"
+    client.post(at.format(taken.public_id, "take"), {"version": 1})
+    client.post(at.format(ignored.public_id, "ignore"), {"version": 1, "reason": "test card"})
+    operation(source, "ch_2", state="dead")
+    page = start(client, made, picked)
+    assert f"1 {RECOVERED}. 3 are left out." in page
+    assert f"D-{taken.pk}: It has moved on since this page was loaded: open." in page
+    assert f"D-{ignored.pk}: It has moved on since this page was loaded: ignored" in page
+    assert "It is in a dead letter: requeue that." in page
+    moved = Discrepancy.objects.filter(status="recovering")
+    assert [one.reference for one in moved] == ["ch_3"]
+    assert DeadLetter.objects.open().count() == 1
+
+
+@pytest.mark.usefixtures("handled")
+def test_what_is_worth_too_much_for_one_person_is_asked_for_and_recovered_by_a_second(
+    source: Source,
+) -> None:
+    made = report(source, Row("ch_1"), Row("ch_large", "10000.01"))
+    mara, ines = as_role(source, "operator", "mara"), as_role(source, "operator", "ines")
+    page = start(mara, made, shown_set(mara, made))
+    assert f"1 {RECOVERED}. 1 needs a second person to recover: you asked." in page
+    assert "You asked for this recovery" in text_of(
+        mara.get(f"/reports/{made.public_id}/recover/")
+    )
+    assert shown_set(mara, made) == []
+    assert Job.objects.count() == 1
+    assert f"1 {RECOVERED}." in start(ines, made, shown_set(ines, made))
+    large = Discrepancy.objects.get(reference="ch_large")
+    assert (large.status, large.recover_asked_by, large.recovered_by) == (
+        "recovering", "mara", "ines",
+    )  # fmt: skip
+
+
+@pytest.mark.usefixtures("handled")
+def test_many_that_are_together_worth_too_much_for_one_person_take_two(
+    source: Source,
+) -> None:
+    made = report(
+        source, Row("ch_1", "6000.00"), Row("ch_2", "6000.00"),
+        Row("ch_usd", "6000.00", currency="USD"),
+    )  # fmt: skip
+    mara, ines = as_role(source, "operator", "mara"), as_role(source, "operator", "ines")
+    page = start(mara, made, shown_set(mara, made))
+    assert f"1 {RECOVERED}. 2 need a second person to recover: you asked." in page
+    assert {one.reference for one in Discrepancy.objects.filter(status="recovering")} == {
+        "ch_usd"
+    }
+    alone = Discrepancy.objects.get(reference="ch_1")
+    at = f"/discrepancies/{alone.public_id}/recover/"
+    mara.post(at, {"version": alone.version})
+    assert Job.objects.count() == 1
+    made = report(
+        source, Row("ch_1", "6000.00"), Row("ch_2", "6000.00"),
+        Row("ch_usd", "6000.00", currency="USD"), Row("ch_3"),
+    )  # fmt: skip
+    alone.refresh_from_db()
+    refused = mara.post(at, {"version": alone.version}, follow=True)
+    assert "a second person has to agree" in text_of(refused)
+    assert "3 are being recovered." in start(ines, made, shown_set(ines, made))
+
+
+@pytest.mark.usefixtures("handled")
+def test_one_act_takes_no_more_than_its_limit_and_says_so(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = replace(conf(), selection_max=2)
+    for module in ("recovering", "views.recovery"):
+        monkeypatch.setattr(f"reliability.console.{module}.conf", lambda: small)
+    made = report(source, *[Row(f"ch_{n}") for n in range(3)])
+    client = as_role(source, "operator")
+    assert "Recover 2+ missing…" in text_of(client.get(f"/reports/{made.public_id}/"))
+    page = text_of(client.get(f"/reports/{made.public_id}/recover/"))
+    assert "One act takes at most 2: recover these, then come again for the others." in page
+    assert len(shown_set(client, made)) == 2
+    picked = [f"{one.public_id}:{one.version}" for one in Discrepancy.objects.all()]
+    answer = client.post(
+        f"/reports/{made.public_id}/recover/start/", {"discrepancy": picked, "reason": "x"}
+    )
+    assert answer.status_code == 400
+    assert Job.objects.count() == 0
+
+
+@pytest.mark.usefixtures("handled")
+def test_what_is_not_reached_in_time_is_counted_and_stays_open(
+    source: Source, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hasty = replace(conf(), recover_for=timedelta(seconds=-1))
+    made = report(source, Row("ch_1"), Row("ch_2"))
+    client = as_role(source, "operator")
+    picked = shown_set(client, made)
+    monkeypatch.setattr("reliability.reconcile.recover_many.conf", lambda: hasty)
+    assert "2 not reached in time; recover again for those." in start(client, made, picked)
+    assert Job.objects.count() == 0
+
+
+@pytest.mark.usefixtures("handled")
+def test_a_recovery_of_many_without_a_reason_or_a_readable_set_changes_nothing(
+    source: Source,
+) -> None:
+    made = report(source, Row("ch_1"))
+    client = as_role(source, "operator")
+    picked = shown_set(client, made)
+    for form in (
+        {"discrepancy": picked},
+        {"reason": "x"},
+        {"reason": "x", "discrepancy": ["ch_1"]},
+    ):
+        at = f"/reports/{made.public_id}/recover/start/"
+        assert client.post(at, form).status_code == 400
+    assert Job.objects.count() == 0
+
+
+@pytest.mark.usefixtures("handled")
+def test_a_viewer_is_offered_no_recovery_and_a_foreign_set_does_not_exist(
+    source: Source,
+) -> None:
+    made = report(source, Row("ch_1"))
+    theirs = report(a_source("other", of="globex"), Row("ch_9"))
+    viewer, operator = as_role(source, "viewer"), as_role(source, "operator", "mara")
+    stranger = as_role(theirs.source, "admin", "olu")
+    assert "missing…" not in text_of(viewer.get(f"/reports/{made.public_id}/"))
+    form = {"discrepancy": shown_set(operator, made), "reason": "why"}
+    at = f"/reports/{made.public_id}/recover/"
+    assert viewer.get(at).status_code == 403
+    assert viewer.post(f"{at}start/", form).status_code == 403
+    assert stranger.get(at).status_code == 404
+    assert stranger.post(f"{at}start/", form).status_code == 404
+    foreign = form | {"discrepancy": shown_set(stranger, theirs)}
+    assert operator.post(f"{at}start/", foreign).status_code == 404
+    assert Job.objects.count() == 0
+
+
+def test_nothing_is_offered_where_nothing_can_be_recovered(source: Source) -> None:
+    made = report(source, Row("ch_1"))
+    client = as_role(source, "operator")
+    assert "missing…" not in text_of(client.get(f"/reports/{made.public_id}/"))
+    page = text_of(client.get(f"/reports/{made.public_id}/recover/"))
+    assert "Nothing can be recovered now." in page
+    assert f"Nothing here handles {KIND}" in page
+
+
+@pytest.mark.usefixtures("handled")
+def test_how_many_can_be_recovered_is_found_in_the_same_number_of_questions(
+    source: Source,
+) -> None:
+    client = as_role(source, "operator")
+    made = report(source, Row("ch_1"))
+    at = "/reports/{}/recover/"
+    queries(client, at.format(made.public_id))
+    few = queries(client, at.format(made.public_id))
+    operation(source, "ch_50", state="dead")
+    made = report(source, *[Row(f"ch_{n}") for n in range(51)])
+    assert queries(client, at.format(made.public_id)) == few
 
 
 def test_a_stale_page_changes_nothing_and_says_who_was_first(source: Source) -> None:

@@ -158,6 +158,26 @@ def test_a_red_day_of_three_is_cleared_and_signed_in_twelve_clicks(
     ]  # fmt: skip
 
 
+def test_what_a_day_misses_is_recovered_in_one_act(finance: Visit, shop: Source) -> None:
+    ours(shop, "ch_dead", state="dead")
+    made = report(
+        shop, row("ch_1", "249.00"), row("ch_2", "61.00"), row("ch_dead", "18.40"),
+        day=YESTERDAY,
+    )  # fmt: skip
+    with world.local(KIND, lambda event: None):
+        page = finance.open(f"/reports/{made.public_id}/")
+        page.get_by_role("link", name="Recover 2 missing…").click()
+        expect(page.locator(".say")).to_contain_text("2 would be recovered: €310.00.")
+        expect(page.get_by_role("row", name="ch_dead")).to_contain_text("dead letter")
+        page.get_by_label("Kept in the audit trail").fill("the provider was down")
+        page.screenshot(path=SHOTS / "recover_missing.1440.light.png", full_page=True)
+        page.get_by_role("button", name="Recover 2").click()
+        expect(page.get_by_text("2 are being recovered.")).to_be_visible()
+        expect(page.get_by_role("link", name="missing…")).to_have_count(0)
+        assert drain("local") == 2
+    assert Job.objects.filter(source=shop, state="done").count() == 2
+
+
 EVERY_KIND = {
     "ch_never": ("missing", "Never received"),
     "ch_dead": ("missing", "In dead letter"),

@@ -8,11 +8,12 @@ from django.http import HttpResponse, StreamingHttpResponse
 from reliability.conf import conf
 from reliability.console import arrivals, compared, export, missing, strip
 from reliability.console.access import OperatorRequest, owned, page
-from reliability.console.figures import counted
+from reliability.console.figures import Counted, counted
 from reliability.console.filters import NotUnderstood
 from reliability.console.pages import show
 from reliability.console.parts import number
 from reliability.console.provisional import provisional
+from reliability.console.recovering import plan
 from reliability.models import Discrepancy, Report, Verdict
 from reliability.reconcile import local_day
 from reliability.reconcile.changes import changes, previous
@@ -83,8 +84,16 @@ def detail(request: OperatorRequest, public_id: str) -> HttpResponse:
         "blind": _blind_spots(report),
         "passed": sum(gate["verdict"] == "passed" for gate in report.gates),
         "unproven": sum(gate["verdict"] == "unproven" for gate in report.gates),
+        "recoverable": _recoverable(request, report),
     }
     return show(request, "reports/detail.html", context)
+
+
+def _recoverable(request: OperatorRequest, report: Report) -> Counted | None:
+    """Count what the member could recover of the report in one act; ``None``: they may not."""
+    if "recover_discrepancy" not in request.member.may:
+        return None
+    return plan(report, request.user.get_username()).number
 
 
 def _chosen_verdict(request: OperatorRequest) -> str:
