@@ -10,7 +10,7 @@ import re
 import uuid
 from collections.abc import Iterator
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -239,7 +239,30 @@ def test_what_a_newer_version_says_differently_is_shown_beside_it(source: Source
     assert "2 operations are told differently." in page
     assert "ch_1 charge Missing here €10.00 Agree €10.00" in page
     assert "ch_3 charge – Missing here €10.00" in page
+    head = client.get(f"/reports/{newer.public_id}/")
+    assert "version 2, compare with 1" in text_of(head)
+    assert f"/reports/{newer.public_id}/changes/".encode() in head.content
     assert "ch_2" not in page
+
+
+def test_a_report_leads_to_the_days_beside_it_and_to_none_that_is_not_there(
+    source: Source,
+) -> None:
+    monday, tuesday = (DAY - timedelta(days=n) for n in (2, 1))
+    made = {day: report(source, day=day) for day in (monday, tuesday, DAY)}
+    report(a_source("other"), day=tuesday)
+    client = as_role(source, "viewer")
+
+    def beside(day: date) -> list[tuple[str, ...]]:
+        page = client.get(f"/reports/{made[day].public_id}/").content.decode()
+        return re.findall(r'href="/reports/([^"]+)/" rel="(prev|next)">([^<]+)<', page)
+
+    ids = {day: str(one.public_id) for day, one in made.items()}
+    assert beside(tuesday) == [
+        (ids[monday], "prev", "Mon 12"), (ids[DAY], "next", "Wed 14"),
+    ]  # fmt: skip
+    assert beside(monday) == [(ids[tuesday], "next", "Tue 13")]
+    assert beside(DAY) == [(ids[tuesday], "prev", "Tue 13")]
 
 
 def test_a_filter_that_is_not_understood_is_refused(source: Source) -> None:

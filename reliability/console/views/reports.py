@@ -85,6 +85,7 @@ def detail(request: OperatorRequest, public_id: str) -> HttpResponse:
         "passed": sum(gate["verdict"] == "passed" for gate in report.gates),
         "unproven": sum(gate["verdict"] == "unproven" for gate in report.gates),
         "recoverable": _recoverable(request, report),
+        "older": previous(report),
     }
     return show(request, "reports/detail.html", context)
 
