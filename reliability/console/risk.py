@@ -12,6 +12,8 @@ from reliability.conf import conf
 from reliability.console.figures import Counted
 from reliability.console.parts import money
 
+JOINER = "\u2060"
+"""Lets no line end where it stands, and has no width."""
 UNIT = ("currency", "exponent", "amount_minor")
 
 
@@ -56,8 +58,9 @@ def _units(some: "QuerySet[Any]") -> list[_Unit]:
         return [_Unit(*row) for row in cursor.fetchall()]
 
 
-def listed(words: list[str]) -> str:
-    """Join words as a sentence does: a, b and c."""
+def listed(amounts: list[str]) -> str:
+    """Join amounts as a sentence does: a, b and c; none is torn from its minus at a line's end."""
+    words = [amount.replace("−", f"−{JOINER}") for amount in amounts]
     return " and ".join(filter(None, [", ".join(words[:-1]), words[-1] if words else ""]))
 
 

@@ -91,6 +91,18 @@ def test_an_incomplete_report_shows_no_figures(stripe: Source, viewer: Client) -
     assert "1 of 1 newest reports cannot be relied on" in shown
 
 
+def test_an_unproven_or_forced_report_is_told_as_what_it_is(
+    stripe: Source, acme: Tenant, viewer: Client
+) -> None:
+    rows.report(stripe, "unproven", counts={"matched": 5})
+    two = {"force_asked_by": "mara", "forced_by": "ines", "force_reason": "their footer"}
+    rows.report(rows.source(acme, "adyen-eu"), "forced", counts={"matched": 5}, **two)
+    shown = _text(viewer, "/")
+    assert "1 of 2 newest reports is unproven: no count or balance shows" in shown
+    assert "1 of 2 newest reports is forced." in shown
+    assert "cannot be relied on" not in shown
+
+
 def test_an_open_alert_stands_on_top(acme: Tenant, stripe: Source, viewer: Client) -> None:
     rule = ship_rules(acme, ["a@acme.example"])[0]
     Alert.objects.create(

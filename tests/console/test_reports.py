@@ -107,7 +107,7 @@ def test_an_uploaded_statement_becomes_a_report_that_says_how_the_day_stands(
     assert "shop, Wednesday 14 October 2026" in page
     assert "Europe/Amsterdam, 24 h" in page
     assert "Complete. 1 of 5 agree." in page
-    assert "2 missing here (€310.00); 1 differs (€1.00); 1 unexpected (−€35.00)." in page
+    assert "2 missing here (€310.00); 1 differs (€1.00); 1 unexpected (−\u2060€35.00)." in page
     assert "4 still open." in page
     assert "Unexplained explained to the last unit" in page
     assert "Never received" in page

@@ -1,5 +1,7 @@
 """The first page: is everything that came in done, and what waits for a person."""
 
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -112,11 +114,27 @@ def said(context: dict[str, Any]) -> str:
         if waiting
         else "No dead letter waits."
     )
-    if context["withheld"]:
-        sentences.append(
-            f"{len(context['withheld'])} of {len(context['reports'])} newest reports cannot be relied on."
-        )
+    sentences.extend(_reports_said(context["reports"]))
     return " ".join(sentences)
+
+
+def _reports_said(reports: Sequence[Report]) -> Iterator[str]:
+    """Tell apart reports that give no verdict from those whose verdicts stand on less."""
+    state = Report.Completeness
+    many = Counter(report.completeness for report in reports)
+    if n := many[state.INCOMPLETE] + many[state.ABSENT]:
+        yield f"{n} of {len(reports)} newest reports cannot be relied on."
+    if n := many[state.UNPROVEN]:
+        yield (
+            f"{n} of {len(reports)} newest reports {_is(n)} unproven: "
+            "no count or balance shows that no row is missing."
+        )
+    if n := many[state.FORCED]:
+        yield f"{n} of {len(reports)} newest reports {_is(n)} forced."
+
+
+def _is(n: int) -> str:
+    return "is" if n == 1 else "are"
 
 
 def _layers_said(context: dict[str, Any]) -> str:
