@@ -250,7 +250,8 @@ def parse_gate(tally: Tally, explained: int) -> Gate:
     numbers = {"quarantined": str(tally.quarantined), "explained": str(explained)}
     if tally.quarantined > explained:
         left = tally.quarantined - explained
-        failed = f"{left} quarantined rows are unexplained; first {tally.first_refusal}"
+        rows = "row is" if left == 1 else "rows are"
+        failed = f"{left} quarantined {rows} unexplained; first {tally.first_refusal}"
         return _gate("parse", numbers, failed=failed)
     return _gate("parse", numbers, passed=f"{tally.lines:,} lines read, none unexplained")
 

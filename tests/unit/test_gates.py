@@ -158,7 +158,7 @@ ONLY: list[tuple[str, str, Callable[[], dict[str, Gate]]]] = [
     ),
     (
         "parse",
-        "1 quarantined rows are unexplained; first line 9: no amount",
+        "1 quarantined row is unexplained; first line 9: no amount",
         lambda: gates(replace(GOOD, count=2), (LINE, Quarantined(9, "raw", "no amount"))),
     ),
 ]  # fmt: skip
