@@ -15,13 +15,15 @@ import tempfile
 import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from itertools import islice
 from pathlib import Path
 
 import psycopg
+from django.db import transaction
 
 from benchmarks.measure import Figures, report, rounds
 from benchmarks.peers import frames
-from reliability.models import Operation, Source, Tenant
+from reliability.models import Operation, Source, StatementLine, Tenant, Verdict
 from reliability.reconcile.day import compare_day
 from reliability.reconcile.statement import import_statement, receive
 
@@ -30,6 +32,7 @@ DAY = date(2026, 10, 14)
 START = datetime(2026, 10, 14, tzinfo=UTC)
 SIZE = 1_000_000
 MISSING_EACH, DIFFERS_EACH = 1_000, 2_500
+ROWS_AT_ONCE = 5_000
 HEADER = (
     "balance_transaction_id", "created_utc", "available_on_utc", "currency", "gross", "fee", "net",
     "reporting_category", "source_id", "description", "customer_facing_amount",
@@ -131,11 +134,7 @@ def bare(day: Day) -> float:
         ):
             for piece in copy:
                 file.write(piece)
-    day.db.execute(
-        "DROP TABLE IF EXISTS bare_line, bare_verdict; "
-        "CREATE TABLE bare_line (LIKE reliability_statementline INCLUDING ALL); "
-        "CREATE TABLE bare_verdict (LIKE reliability_verdict INCLUDING ALL)"
-    )
+    empty_tables(day)
     began = time.perf_counter()
     with day.db.transaction():
         with (
@@ -146,6 +145,70 @@ def bare(day: Day) -> float:
             while piece := file.read(1 << 20):
                 copy.write(piece)
         day.db.execute(Path(__file__).with_name("reconcile_bare.sql").read_text())
+    return time.perf_counter() - began
+
+
+def empty_tables(day: Day) -> None:
+    """Make the tables of those who store what ours stores, with the same indexes."""
+    day.db.execute(
+        "DROP TABLE IF EXISTS bare_line, bare_verdict; "
+        "CREATE TABLE bare_line (LIKE reliability_statementline INCLUDING ALL); "
+        "CREATE TABLE bare_verdict (LIKE reliability_verdict INCLUDING ALL)"
+    )
+
+
+def pandas_stored(day: Day) -> float:
+    """All columns by pandas, amounts as Decimal; lines and verdicts stored by COPY."""
+    empty_tables(day)
+    began = time.perf_counter()
+    missing = frames.pandas_stored(day.statement, day.db, day.source.pk)
+    assert missing == -(-day.size // MISSING_EACH), missing
+    return time.perf_counter() - began
+
+
+def loop_stored(day: Day) -> float:
+    """A loop over the file and the ORM: lines and verdicts by ``bulk_create``."""
+    from decimal import Decimal  # noqa: PLC0415 - the peer's own
+
+    day.clear()
+    began = time.perf_counter()
+    tenant, missing = day.source.tenant_id, 0
+    rows = Operation.objects.filter(source=day.source)
+    known = {ref: (pk, minor) for pk, ref, minor in
+             rows.values_list("pk", "reference", "amount_minor").iterator()}  # fmt: skip
+    with day.statement.open(newline="") as file, transaction.atomic():
+        sheet = enumerate(csv.DictReader(file), 2)
+        while some := list(islice(sheet, ROWS_AT_ONCE)):
+            lines = StatementLine.objects.bulk_create([
+                StatementLine(
+                    tenant_id=tenant, statement_id=1, position=position,
+                    identity=f"id:{row['balance_transaction_id']}",
+                    provider_id=row["balance_transaction_id"],
+                    references={"source": row["source_id"]}, kind=row["reporting_category"],
+                    operation_class=row["reporting_category"], reference=row["source_id"],
+                    amount_minor=int(Decimal(row["gross"]) * 100),
+                    currency=row["currency"].upper(), exponent=2,
+                    fee_minor=int(Decimal(row["fee"]) * 100),
+                    net_minor=int(Decimal(row["net"]) * 100),
+                    occurred_at=f"{row['created_utc']}Z", available_at=f"{row['available_on_utc']}Z",
+                    status="", raw=",".join(row.values()),
+                )
+                for position, row in some
+            ])  # fmt: skip
+            verdicts = []
+            for line in lines:
+                pk, minor = known.pop(line.reference, (None, None))
+                missing += pk is None
+                verdict = "missing" if pk is None else "matched"
+                verdict = "amount_mismatch" if pk and minor != line.amount_minor else verdict
+                verdicts.append(Verdict(
+                    tenant_id=tenant, report_id=1, line_id=line.pk, operation_id=pk,
+                    verdict=verdict, cause="", operation_class="charge",
+                    reference=line.reference, their_minor=line.amount_minor, our_minor=minor,
+                    currency="EUR", exponent=2,
+                ))  # fmt: skip
+            Verdict.objects.bulk_create(verdicts)
+    assert missing == -(-day.size // MISSING_EACH), missing
     return time.perf_counter() - began
 
 
@@ -190,6 +253,8 @@ def compare(size: int, count: int, folder: Path) -> Figures:
     contenders: dict[str, Callable[[], float]] = {
         "ours": lambda: ours(day),
         "limit": lambda: bare(day),
+        "Django loop, everything stored": lambda: loop_stored(day),
+        "pandas with Decimal, everything stored": lambda: pandas_stored(day),
         "Django loop": lambda: loop(day),
     }
     for name, peer in frames.PEERS.items():

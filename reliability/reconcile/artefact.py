@@ -3,7 +3,9 @@
 import hashlib
 import io
 from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import date
+from tempfile import TemporaryFile
 from typing import BinaryIO
 
 from django.db import transaction
@@ -76,45 +78,15 @@ def _keep(artefact: Artefact, stream: BinaryIO) -> None:
         ArtefactPart.objects.bulk_create(some)
 
 
-def opened(artefact: Artefact) -> BinaryIO:
-    """Return the artefact's bytes as a seekable stream that holds one part at a time."""
-    return io.BufferedReader(_Kept(artefact), PART_BYTES)
+@contextmanager
+def opened(artefact: Artefact) -> Iterator[BinaryIO]:
+    """Yield the artefact's bytes as a seekable stream; they lie in a nameless file meanwhile.
 
-
-class _Kept(io.RawIOBase):
-    """The parts of an artefact, end to end."""
-
-    def __init__(self, artefact: Artefact) -> None:
-        self._artefact = artefact
-        self._at = 0
-        self._number = -1
-        self._part = b""
-
-    def readable(self) -> bool:
-        return True
-
-    def seekable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        base = {
-            io.SEEK_SET: 0,
-            io.SEEK_CUR: self._at,
-            io.SEEK_END: self._artefact.size_bytes,
-        }
-        self._at = base[whence] + offset
-        return self._at
-
-    def tell(self) -> int:
-        return self._at
-
-    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]  # Buffer before 3.12
-        number, begin = divmod(self._at, PART_BYTES)
-        if number != self._number:
-            part = ArtefactPart.objects.filter(artefact=self._artefact, number=number)
-            found = part.values_list("content", flat=True).first()
-            self._number, self._part = number, bytes(found or b"")
-        piece = self._part[begin : begin + len(buffer)]
-        buffer[: len(piece)] = piece
-        self._at += len(piece)
-        return len(piece)
+    Nothing more is asked of the database while it is read, so that lines can be copied there.
+    """
+    parts = ArtefactPart.objects.filter(artefact=artefact).order_by("number")
+    with TemporaryFile() as stream:
+        for part in parts.values_list("content", flat=True).iterator(chunk_size=1):
+            stream.write(part)
+        stream.seek(0)
+        yield stream

@@ -1,8 +1,11 @@
-"""Lines on their way into the database: counted, given their operation, copied in batches."""
+"""Lines on their way into the database: counted, given their operation, copied as they are read."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from json.encoder import encode_basestring
 from typing import Any
+
+from psycopg import Copy
 
 from reliability import sql
 from reliability.conf import conf
@@ -17,7 +20,7 @@ from reliability.reconcile.reading import Told
 from reliability.reconcile.scope import Scope
 from reliability.reconcile.tally import Tally
 
-BATCH_LINES = 5_000
+TOLD_EVERY = 5_000
 RAW_CHARACTERS_KEPT = 500
 COLUMNS = (
     "tenant_id", "statement_id", "position", "identity", "provider_id", "references", "kind",
@@ -32,15 +35,30 @@ KEY_BYTES_MAX = 255
 ANALYSE_FROM_LINES = 10_000
 
 
-class LineWriter:
-    """Stores one statement's lines; memory holds one batch, whatever the file's size."""
+@contextmanager
+def copied(statement: Statement, scope: Scope, told: Told) -> Iterator["LineWriter"]:
+    """Yield what stores one statement's lines; an error within takes back all of them.
 
-    def __init__(self, statement: Statement, scope: Scope, told: Told) -> None:
-        """Tell ``told`` after each batch how many lines are stored."""
+    They are one COPY, which the database works off while more are read.
+    """
+    wrapper = sql.database()
+    with (
+        wrapper.wrap_database_errors,
+        wrapper.connection.cursor() as cursor,
+        cursor.copy(COPY) as copy,
+    ):
+        yield LineWriter(statement, scope, told, copy)
+
+
+class LineWriter:
+    """Counts and stores one statement's lines; memory holds one, whatever the file's size."""
+
+    def __init__(self, statement: Statement, scope: Scope, told: Told, copy: Copy) -> None:
+        """Tell ``told`` every so often how many lines are on their way."""
         self._statement = statement
         self._scope = scope
         self._told = told
-        self._batch: list[tuple[Any, ...]] = []
+        self._copy = copy
         self.tally = Tally()
         self.quarantined: list[dict[str, Any]] = []
 
@@ -53,14 +71,12 @@ class LineWriter:
             case Quarantined():
                 self._quarantine(item)
             case Line():
-                self._batch.append(self._row(item))
-                if len(self._batch) == BATCH_LINES:
-                    self._flush()
+                self._copy.write_row(self._row(item))
+                if not self.tally.lines % TOLD_EVERY:
                     self._told(self.tally.lines)
 
     def finish(self) -> Statement:
-        """Store what is left and number the rows that repeat."""
-        self._flush()
+        """Number the rows that repeat, once all are stored."""
         if self.tally.lines >= ANALYSE_FROM_LINES:
             sql.command("ANALYZE reliability_statementline")
         sql.rows_planned_anew("number_repeats", _Repeat, statement_id=self._statement.pk)
@@ -91,17 +107,6 @@ class LineWriter:
             line.occurred_at, line.occurred_day, line.booked_at, line.booked_day,
             line.available_at, line.available_day, line.group, line.status, line.raw,
         )  # fmt: skip
-
-    def _flush(self) -> None:
-        wrapper = sql.database()
-        with (
-            wrapper.wrap_database_errors,
-            wrapper.connection.cursor() as cursor,
-            cursor.copy(COPY) as copy,
-        ):
-            for row in self._batch:
-                copy.write_row(row)
-        self._batch.clear()
 
 
 def _object(texts: Mapping[str, str]) -> str:

@@ -1,7 +1,9 @@
 """From a file to a statement: read lazily, stored in batches, its figures kept beside its lines."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
+from itertools import chain
 
 from django.db import OperationalError, transaction
 from django.db.models import Max
@@ -16,11 +18,12 @@ from reliability.reconcile.figures import declared_as_json, declared_from_json, 
 from reliability.reconcile.formats import read
 from reliability.reconcile.formats.base import (
     Declared,
+    Item,
     Mode,
     SourceRules,
     StatementError,
 )
-from reliability.reconcile.lines import LineWriter
+from reliability.reconcile.lines import LineWriter, copied
 from reliability.reconcile.reading import Told, noted
 from reliability.reconcile.scope import OPTIONS, Scope, scope_of
 
@@ -117,19 +120,25 @@ def _refuse(artefact: Artefact, day: date, error: StatementError) -> Refused:
 def _stored(source: Source, artefact: Artefact, day: date, progress: Told) -> Statement:
     kept: list[Statement] = []
     fitting: list[Statement] = []
-    writer: LineWriter | None = None
-    for item in read(source.statement_format, opened(artefact), rules_of(source)):
-        writer = writer or LineWriter(
-            _begun(source, artefact, day), scope_for(source), progress
-        )
-        if not isinstance(item, Declared):
-            writer.add(item)
-            continue
-        kept.append(_finished(writer, item))
-        writer = None
-        if _speaks_of(item, day, source.zone):
-            fitting.append(kept[-1])
+    with opened(artefact) as stream:
+        items = read(source.statement_format, stream, rules_of(source))
+        for first in items:
+            begun = _begun(source, artefact, day)
+            with copied(begun, scope_for(source), progress) as writer:
+                declared = _written(writer, chain([first], items))
+            kept.append(_finished(writer, declared))
+            if _speaks_of(declared, day, source.zone):
+                fitting.append(kept[-1])
     return _the_one(kept, fitting, day)
+
+
+def _written(writer: LineWriter, items: Iterable[Item]) -> Declared:
+    """Write one statement's lines, and return what it declares of itself, which comes last."""
+    for item in items:
+        if isinstance(item, Declared):
+            return item
+        writer.add(item)
+    raise StatementError(writer.tally.rows, "the statement has no end", "fetch it again")
 
 
 def _begun(source: Source, artefact: Artefact, day: date) -> Statement:

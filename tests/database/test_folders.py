@@ -397,7 +397,7 @@ def test_a_look_by_command_ends_badly_where_something_was_refused(root: Path) ->
 
 
 def test_an_import_tells_how_many_lines_are_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("reliability.reconcile.lines.BATCH_LINES", 2)
+    monkeypatch.setattr("reliability.reconcile.lines.TOLD_EVERY", 2)
     source, heard = a_source(), list[int]()
     content = a_file(*(Row(f"ch_{number}") for number in range(5)))
     kept = statement.receive(source, name="day.csv", content=content, by="mara")
@@ -421,7 +421,7 @@ def test_a_folder_that_cannot_be_read_wakes_whoever_a_missing_statement_wakes(
 def test_whoever_looks_meanwhile_sees_how_far_an_import_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("reliability.reconcile.lines.BATCH_LINES", 2)
+    monkeypatch.setattr("reliability.reconcile.lines.TOLD_EVERY", 2)
     source, seen = a_source(), list[tuple[str, int]]()
     content = a_file(*(Row(f"ch_{number}") for number in range(5)))
     kept = statement.receive(source, name="day.csv", content=content, by="mara")
