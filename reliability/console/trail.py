@@ -8,6 +8,7 @@ from itertools import islice
 from django.db.models import Q, QuerySet
 from django.urls import reverse
 
+from reliability.console.compared import CAUSES
 from reliability.console.parts import number, span
 from reliability.models import (
     Attempt,
@@ -255,7 +256,7 @@ def _compares(verdicts: list[Verdict]) -> Iterator[Moment]:
             at=verdict.report.created_at, state=verdict.verdict,
             lead=f"{verdict.verdict.replace('_', ' ').capitalize()}{line}",
             aside=f"{verdict.report.source}, {verdict.report.day:%-d %b %Y}",
-            text=verdict.cause, layer=3,
+            text=CAUSES.get(verdict.cause, verdict.cause), layer=3,
         )  # fmt: skip
 
 
@@ -270,7 +271,7 @@ def _disagreements(key: ProcessedKey) -> Iterator[Moment]:
     for row in rows[:EACH_MAX]:
         yield Moment(
             at=row.opened_at, state=row.status, lead=f"Discrepancy opened: {row.verdict}",
-            text=row.cause, layer=3,
+            text=CAUSES.get(row.cause, row.cause), layer=3,
         )  # fmt: skip
         if row.closed_at:
             yield Moment(

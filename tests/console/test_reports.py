@@ -672,6 +672,19 @@ def test_missing_events_of_one_outage_are_one_line(source: Source) -> None:
     assert "Never received – 1 €10.00" in page
 
 
+def test_a_letter_and_its_trace_say_in_words_what_the_statement_says(source: Source) -> None:
+    job = operation(source, "ch_1", state="dead")
+    made = report(source, Row("ch_1"))
+    client = as_role(source, "viewer")
+    letter = client.get(f"/dead-letters/{DeadLetter.objects.get(job=job).public_id}/")
+    trace = client.get("/trace/", {"find": job.key.key})
+    for answer in (letter, trace):
+        assert "In dead letter" in text_of(answer)
+        assert "in_dead_letter" not in text_of(answer)
+    for address in (f"reports/{made.public_id}", f"discrepancies/{the_one(source).public_id}"):
+        assert f'href="/{address}/"' in letter.content.decode()
+
+
 # Rules and months.
 
 

@@ -4,7 +4,7 @@ from django import template
 from django.utils.safestring import SafeString
 
 from reliability.console import parts
-from reliability.console.compared import WORDS, ours_of, why
+from reliability.console.compared import CAUSES, WORDS, ours_of, why
 from reliability.models import Discrepancy
 
 register = template.Library()
@@ -18,6 +18,11 @@ def verdict_badge(one: Discrepancy) -> SafeString:
 @register.filter
 def verdict_words(verdict: str) -> str:
     return WORDS.get(verdict, verdict)
+
+
+@register.filter
+def cause_in_words(cause: str) -> str:
+    return CAUSES.get(cause, cause)
 
 
 @register.simple_tag
