@@ -12,6 +12,7 @@ from playwright.sync_api import Page, expect
 
 from reliability.console.searching import TooSlow
 from reliability.models import Membership, Tenant
+from tests.database import world
 from tests.e2e.every import kinds, one_of_each, pages
 from tests.e2e.visits import SHOTS, Visit
 
@@ -81,6 +82,17 @@ def test_what_is_shown_before_a_bulk_act_is_accessible_and_fits(admin: Visit) ->
         page.get_by_role("button", name=verb).first.click()
         expect(page.locator(".say")).to_contain_text("1 letter was ticked")
         found += faults(page, f"preview_{verb}")
+    assert not found, "\n".join(found)
+
+
+def test_what_is_shown_before_a_recovery_of_many_is_accessible_and_fits(
+    admin: Visit,
+) -> None:
+    seen = one_of_each(Tenant.objects.get(slug="acme"))
+    with world.local("stripe.charge.succeeded", lambda event: None):
+        page = admin.open(f"/reports/{seen['reports']}/recover/")
+        expect(page.get_by_role("button", name="Recover 1")).to_be_visible()
+        found = faults(page, "recover_missing")
     assert not found, "\n".join(found)
 
 
