@@ -21,6 +21,7 @@ from reliability.models import (
 )
 from reliability.reconcile.discrepancies import Refusal
 from reliability.reconcile.recover import Recovered, recover
+from reliability.reconcile.recover_many import WillRecover, outlook, recover_many
 from reliability.work.dead_letters import Act
 from tests.database import world
 from tests.database.days import MORNING_AFTER, Row, a_source, operation, report
@@ -157,6 +158,25 @@ def test_without_a_credential_nobody_is_asked(source: Source, stripe: StripeApi)
     ApiCredential.objects.all().delete()
     report(source, Row("ch_1", "10.00"))
     assert isinstance(recovered(source), Recovered)
+
+
+def test_of_many_each_is_asked_for_and_what_the_provider_refuses_stays_open(
+    source: Source, stripe: StripeApi
+) -> None:
+    stripe.charges["ch_2"] = a_charge("ch_2", amount=999)
+    report(source, Row("ch_1"), Row("ch_2"), Row("ch_old"))
+    found = list(Discrepancy.objects.select_related("source", "line__statement__source"))
+    looks = [one for one in outlook(source, found, "mara") if isinstance(one, WillRecover)]
+    assert [one.how.startswith("fetched from the provider") for one in looks] == [True] * 3
+    act = Act(tenant=source.tenant, actor="mara", reason="outage")
+    many = recover_many(source, found, act)
+    assert {one.reference for one in many.recovered} == {"ch_1", "ch_old"}
+    [left] = many.left
+    assert (left.discrepancy.reference, left.why) == (
+        "ch_2",
+        "The provider’s object says EUR 9.99, the line EUR 10.00: nothing was taken in.",
+    )
+    assert Discrepancy.objects.get(reference="ch_2").status == "open"
 
 
 # GoCardless: its events only link to an object, so the object's own fields are looked at.
