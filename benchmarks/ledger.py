@@ -6,9 +6,11 @@ from dataclasses import dataclass
 from functools import cache
 
 import psycopg
+from django.utils import timezone
 
 from benchmarks.measure import ROOT
-from reliability.models import Source, Tenant
+from reliability.models import Source, Stretch, Tenant
+from reliability.sweep.ledger import count_ledger
 
 TABLES = [
     f"reliability_{name}"
@@ -51,6 +53,7 @@ def fill(db: "psycopg.Connection[tuple[object, ...]]", ledger: Ledger) -> None:
     owner = tenant()
     source = Source.objects.filter(tenant=owner, slug__startswith="source-").order_by("pk")[0]
     db.execute(f"TRUNCATE {', '.join(TABLES)} CASCADE".encode())
+    Stretch.objects.all().delete()
     taken = _take_off(db)
     text = (ROOT / "benchmarks" / "ledger.sql").read_text()
     for first in range(1, ledger.events + 1, STEP):
@@ -70,10 +73,19 @@ def fill(db: "psycopg.Connection[tuple[object, ...]]", ledger: Ledger) -> None:
             f" (SELECT max(id) FROM {table}))".encode()
         )
         db.execute(f"VACUUM ANALYZE {table}".encode())
+    _count()
     print(
         f"filled {ledger.events} events, {ledger.letters} letters:"
         f" {time.perf_counter() - began:.0f} s", file=sys.stderr,
     )  # fmt: skip
+
+
+def _count() -> None:
+    """Count the ledger as sweeps have by the time it is this long."""
+    before = None
+    while before != (newest := Stretch.objects.newest()):
+        count_ledger(timezone.now())
+        before = newest
 
 
 def _take_off(db: "psycopg.Connection[tuple[object, ...]]") -> list[str]:

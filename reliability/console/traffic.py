@@ -1,4 +1,4 @@
-"""What came to a source's door in the last day, each figure with the list behind it."""
+"""What came to a source's door lately, each figure with the list behind it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ from django.urls import reverse
 
 from reliability.conf import conf
 from reliability.console.figures import Counted
-from reliability.models import Delivery, Receipt, Refusal, Source
+from reliability.models import Delivery, Receipt, Refusal, Source, Tenant
 
-DAY = timedelta(days=1)
+DAY, SECOND = timedelta(days=1), timedelta(seconds=1)
 Verdict = Receipt.Verdict
 SHOWN = (Verdict.ACCEPTED, Verdict.DUPLICATE, Verdict.CONFLICT)
 
@@ -27,9 +27,10 @@ class Figure:
 
 @dataclass(frozen=True)
 class Traffic:
-    """One source's last 24 hours; ``last_at`` is its newest delivery's, however long ago."""
+    """One source since a moment; ``last_at`` is its newest delivery's, however long ago."""
 
     source: Source
+    since: datetime
     accepted: Figure
     duplicates: Figure
     conflicts: Figure
@@ -38,9 +39,21 @@ class Traffic:
     all_href: str
 
 
-def traffic(sources: Sequence[Source], now: datetime) -> list[Traffic]:
-    """Count the receipts of all sources in one pass over the day; refusals have their counters."""
-    since = (now - DAY).replace(microsecond=0)
+def lately(tenant: Tenant, now: datetime) -> datetime:
+    """Return the edge of a day ago, or a later one where more came than is counted at a time.
+
+    Behind it stand at most ``conf().count_max`` receipts of the tenant, so that exact figures take
+    as long at ten million events as at ten thousand.
+    """
+    day = (now - DAY).replace(microsecond=0)
+    rows = Receipt.objects.filter(tenant=tenant, at__gte=day)
+    newest = rows.order_by("-pk").values_list("at", flat=True)
+    beyond = newest[conf().count_max : conf().count_max + 1].first()
+    return max(day, beyond.replace(microsecond=0) + SECOND) if beyond else day
+
+
+def traffic(sources: Sequence[Source], since: datetime) -> list[Traffic]:
+    """Count the receipts of all sources in one pass; refusals have their counters."""
     of = [source.pk for source in sources]
     rows = Receipt.objects.filter(key__source__in=of, verdict__in=SHOWN, at__gte=since)
     counts = rows.order_by().values_list("key__source", "verdict").annotate(Count("pk"))
@@ -52,12 +65,13 @@ def _traffic(source: Source, since: datetime, found: dict[tuple[int, str], int])
     newest = Delivery.objects.filter(source=source).order_by("-received_at")
 
     def receipts(verdict: Receipt.Verdict) -> Figure:
-        number, limit = found.get((source.pk, verdict.value), 0), conf().count_max
+        number = found.get((source.pk, verdict.value), 0)
         href = _href("deliveries", source, since, verdict=verdict.value)
-        return Figure(Counted(min(number, limit), number > limit), href)
+        return Figure(Counted(number), href)
 
     return Traffic(
         source=source,
+        since=since,
         accepted=receipts(Verdict.ACCEPTED),
         duplicates=receipts(Verdict.DUPLICATE),
         conflicts=receipts(Verdict.CONFLICT),

@@ -72,6 +72,7 @@ class ProcessedKey(models.Model):
         ]
         indexes = [
             models.Index(fields=["key"], name="key_anywhere"),
+            models.Index(fields=["kind", "-id"], name="keys_of_a_kind"),
             models.Index(
                 fields=["downstream_key"],
                 name="downstream_key_anywhere",

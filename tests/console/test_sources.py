@@ -17,6 +17,7 @@ from reliability.models import (
     AuditEntry,
     Job,
     ProcessedKey,
+    Receipt,
     Refusal,
     Source,
     SourceSecret,
@@ -90,6 +91,26 @@ def test_every_number_of_the_list_leads_to_as_many_rows(
     assert "wrong signature" in refused
     assert ">7<" in refused
     assert [count for _, count in re.findall(r'<a[^>]* href="(/del[^"]+)">(\d+)', _page(admin, _at(stripe)))] == ["1", "2", "7"]  # fmt: skip
+
+
+def test_where_more_came_than_is_counted_the_figures_begin_later_and_stay_exact(
+    stripe: Source, admin: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Three:
+        count_max = 3
+
+    monkeypatch.setattr("reliability.console.traffic.conf", lambda: Three)
+    now = timezone.now()
+    for minutes in (50, 40, 30, 20, 10):
+        rows.receipt(rows.key(stripe, f"evt_{minutes}"), "duplicate",
+                     at=now - timedelta(minutes=minutes))  # fmt: skip
+    Receipt.objects.filter(verdict="accepted").delete()
+    page = _page(admin, "/sources/")
+    row = page.partition("stripe-live</a>")[2].partition("</tr>")[0]
+    [(_, accepted), (href, repeats), _] = re.findall(r'<a href="([^"]+)">(\d+)</a>', row)
+    assert (accepted, repeats) == ("0", "3")
+    assert "3 receipts match" in _page(admin, href)
+    assert "Counted since" in page
 
 
 def test_a_list_says_what_is_paused_and_has_its_empty_states(

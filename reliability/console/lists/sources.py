@@ -39,7 +39,7 @@ class SourceTable(RowsTable):
     scheme = tables.Column(accessor="source__scheme")
     mode = tables.Column(accessor="source__mode")
     state = tables.Column(accessor="source__pk", verbose_name="State")
-    accepted = tables.Column(verbose_name="Accepted, 24 h", attrs=NUMERIC)
+    accepted = tables.Column(verbose_name="Accepted", attrs=NUMERIC)
     duplicates = tables.Column(verbose_name="Duplicates", attrs=NUMERIC)
     refused = tables.Column(verbose_name="Refused", attrs=NUMERIC)
     last_at = tables.Column(verbose_name="Last event", attrs=NUMERIC, empty_values=())

@@ -25,7 +25,7 @@ from reliability.console.pages import show
 from reliability.console.paging import paged
 from reliability.console.source_form import given_secret, wanted, wanted_intake
 from reliability.console.tables import trace_link
-from reliability.console.traffic import traffic
+from reliability.console.traffic import lately, traffic
 from reliability.models import Job, Source, SourceSecret
 from reliability.models.acting import Refused
 from reliability.reconcile.formats import FORMATS
@@ -37,16 +37,18 @@ TEST_ID_BYTES = 12
 
 @page(needs="view_source")
 def index(request: OperatorRequest) -> HttpResponse:
-    """List the tenant's sources with their last 24 hours, newest source first."""
+    """List the tenant's sources with what came lately, newest source first."""
     asked = SourceFilter(request, _sources(request))
     found = asked.found()
     rows = paged(found, "id", request.GET.get("after", ""), size=PAGE_SIZE)
-    seen = traffic(rows.rows, request.now)
+    since = lately(request.tenant, request.now)
+    seen = traffic(rows.rows, since)
     context = {
         "filter": asked,
         "page": rows,
         "table": SourceTable(seen, now=request.now, caption="Sources, newest first"),
         "total": counted(found),
+        "since": since,
         "paused": counted(found.exclude(paused_at=None)),
     }
     return show(request, "sources/index.html", context)
@@ -54,13 +56,13 @@ def index(request: OperatorRequest) -> HttpResponse:
 
 @page(needs="view_source")
 def detail(request: OperatorRequest, public_id: str) -> HttpResponse:
-    """Show one source: its address, its scheme in words, its keys, its last day."""
+    """Show one source: its address, its scheme in words, its keys, what came lately."""
     source = owned(request, _sources(request), public_id=public_id)
     held = Job.objects.ready().filter(source=source, held=Job.Hold.PAUSED)
     kept = SourceSecret.objects.filter(source=source).order_by("-pk")[:SECRETS_SHOWN]
     context = {
         "source": source,
-        "traffic": traffic([source], request.now)[0],
+        "traffic": traffic([source], lately(request.tenant, request.now))[0],
         "held": counted(held),
         "secrets": [(one, bool(one.expires_at and one.expires_at <= request.now))
                     for one in kept],
