@@ -1,4 +1,4 @@
-"""Jobs beside peers: throughput, failures, poison, enqueue and latency, in one run.
+"""Jobs beside peers: throughput, failures, poison, enqueue, latency and growth, in one run.
 
     python manage.py bench jobs [--jobs 10000] [--rounds 3] [--json]
 
@@ -22,7 +22,7 @@ from benchmarks import ledger
 from benchmarks.measure import ROOT, Figures, processes, report, rounds, wait_until
 from benchmarks.peers import celery_claim, dramatiq_plain, effect, procrastinate_jobs
 from reliability.claim.accept import Asked, claim
-from reliability.claim.enqueue import enqueue, internal_source
+from reliability.claim.enqueue import enqueue, enqueue_many, internal_source
 from reliability.handlers import find
 from reliability.models import Tenant
 
@@ -31,6 +31,7 @@ WORKER = ("worker", "--concurrency=2", "--loglevel=ERROR", "--without-gossip", "
           "--without-heartbeat")  # fmt: skip
 OURS = [[*CELERY, "reliability.project", *WORKER, "--queues=local,outside"]]
 SETTLE_SECONDS = 120
+MANY, GROWN = 1_000, 100
 ADDRESSES = ("DATABASE_URL", "BROKER_URL")
 
 
@@ -204,6 +205,30 @@ def enqueueing(bench: Bench, count: int) -> Iterator[Figures]:
         "limit": lambda: per_second(bare),
     }, single)  # fmt: skip
     yield single
+    keys = [f"{uuid4()}" for _ in range(MANY * 10)]
+
+    def many(step: Callable[[list[str]], object]) -> float:
+        bench.clear()
+        bench.db.execute("TRUNCATE peer_job")
+        started = time.perf_counter()
+        for at in range(0, len(keys), MANY):
+            step(keys[at : at + MANY])
+        return len(keys) / (time.perf_counter() - started)
+
+    def bare_unnest(some: list[str]) -> None:
+        bench.db.execute(
+            "INSERT INTO peer_job (key) SELECT unnest(%s::text[]) ON CONFLICT DO NOTHING RETURNING id",
+            [some],
+        ).fetchall()
+
+    bulk = Figures(f"enqueue, {MANY} at a time", "jobs/s")
+    rounds(count, {
+        "ours": lambda: many(
+            lambda some: enqueue_many("bench.local", [(key, {}) for key in some], tenant=tenant)
+        ),
+        "limit": lambda: many(bare_unnest),
+    }, bulk)  # fmt: skip
+    yield bulk
 
 
 @contextmanager
@@ -281,7 +306,25 @@ def poison(bench: Bench, count: int) -> Iterator[Figures]:
     yield standing
 
 
-PARTS = {"throughput": throughput, "enqueue": enqueueing, "latency": latency, "poison": poison}
+def growth(bench: Bench, count: int) -> Iterator[Figures]:
+    """Jobs over a hundred times as many finished ones, beside the same over none."""
+    figures = Figures(f"jobs over {GROWN * bench.jobs} finished ones", "jobs/s")
+
+    def grown() -> float:
+        bench.clear()
+        ledger.fill(bench.db, ledger.Ledger(1, GROWN * bench.jobs))
+        bench.enqueue("bench.local", bench.jobs)
+        with processes(OURS, environment()):
+            return bench.rate(bench.jobs)
+
+    rounds(count, {
+        "ours": grown, "none finished": partial(bench.ours, "bench.local"),
+    }, figures)  # fmt: skip
+    yield figures
+
+
+PARTS = {"throughput": throughput, "enqueue": enqueueing, "latency": latency, "poison": poison,
+         "growth": growth}  # fmt: skip
 
 
 def main(*, size: int | None, rounds: int, parts: list[str], as_json: bool) -> None:
