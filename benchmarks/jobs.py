@@ -178,6 +178,8 @@ def throughput(bench: Bench, count: int) -> Iterator[Figures]:
 def enqueueing(bench: Bench, count: int) -> Iterator[Figures]:
     tenant, _ = Tenant.objects.get_or_create(slug="bench", defaults={"name": "Bench"})
     some = max(bench.jobs // 10, 500)
+    bench.db.execute("DROP TABLE IF EXISTS peer_job, peer_attempt")
+    bench.db.execute(celery_claim.SCHEMA)
 
     def per_second(step: Callable[[int], object]) -> float:
         bench.clear()
