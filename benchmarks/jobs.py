@@ -70,6 +70,11 @@ class Bench:
             "reliability_operation, reliability_run CASCADE"
         )
 
+    def peer_jobs(self) -> None:
+        """Make the tables of Celery's claim anew."""
+        self.db.execute("DROP TABLE IF EXISTS peer_job, peer_attempt")
+        self.db.execute(celery_claim.SCHEMA)
+
     def enqueue(self, kind: str, jobs: int) -> None:
         """Fill our own queue as ``enqueue`` would, a thousand at a time."""
         tenant, _ = Tenant.objects.get_or_create(slug="bench", defaults={"name": "Bench"})
@@ -89,8 +94,7 @@ class Bench:
 
     def celery(self, task: str) -> float:
         self.clear()
-        self.db.execute("DROP TABLE IF EXISTS peer_job, peer_attempt")
-        self.db.execute(celery_claim.SCHEMA)
+        self.peer_jobs()
         ids = self.db.execute(
             "INSERT INTO peer_job (key) SELECT 'k' || n FROM generate_series(1, %s) n RETURNING id",
             [self.jobs],
@@ -178,8 +182,7 @@ def throughput(bench: Bench, count: int) -> Iterator[Figures]:
 def enqueueing(bench: Bench, count: int) -> Iterator[Figures]:
     tenant, _ = Tenant.objects.get_or_create(slug="bench", defaults={"name": "Bench"})
     some = max(bench.jobs // 10, 500)
-    bench.db.execute("DROP TABLE IF EXISTS peer_job, peer_attempt")
-    bench.db.execute(celery_claim.SCHEMA)
+    bench.peer_jobs()
 
     def per_second(step: Callable[[int], object]) -> float:
         bench.clear()
@@ -207,6 +210,10 @@ def enqueueing(bench: Bench, count: int) -> Iterator[Figures]:
         "limit": lambda: per_second(bare),
     }, single)  # fmt: skip
     yield single
+    yield bulk(bench, tenant, count)
+
+
+def bulk(bench: Bench, tenant: Tenant, count: int) -> Figures:
     keys = [f"{uuid4()}" for _ in range(MANY * 10)]
 
     def many(step: Callable[[list[str]], object]) -> float:
@@ -223,14 +230,14 @@ def enqueueing(bench: Bench, count: int) -> Iterator[Figures]:
             [some],
         ).fetchall()
 
-    bulk = Figures(f"enqueue, {MANY} at a time", "jobs/s")
+    figures = Figures(f"enqueue, {MANY} at a time", "jobs/s")
     rounds(count, {
         "ours": lambda: many(
             lambda some: enqueue_many("bench.local", [(key, {}) for key in some], tenant=tenant)
         ),
         "limit": lambda: many(bare_unnest),
-    }, bulk)  # fmt: skip
-    yield bulk
+    }, figures)  # fmt: skip
+    return figures
 
 
 @contextmanager
