@@ -92,6 +92,14 @@ class Bench:
         with processes(OURS, environment()):
             return self.rate(self.jobs)
 
+    def ours_over(self, before: ledger.Ledger) -> float:
+        """Measure ours where so much stands in the tables already."""
+        self.clear()
+        ledger.fill(self.db, before)
+        self.enqueue("bench.local", self.jobs)
+        with processes(OURS, environment()):
+            return self.rate(self.jobs)
+
     def celery(self, task: str) -> float:
         self.clear()
         self.peer_jobs()
@@ -301,16 +309,9 @@ def poison(bench: Bench, count: int) -> Iterator[Figures]:
     rounds(count, {"ours": beside, "alone": partial(bench.ours, "bench.local")}, figures)
     yield figures
     standing = Figures(f"jobs over {10 * bench.jobs} open letters", "jobs/s")
-
-    def over_letters() -> float:
-        bench.clear()
-        ledger.fill(bench.db, ledger.Ledger(10 * bench.jobs, 1))
-        bench.enqueue("bench.local", bench.jobs)
-        with processes(OURS, environment()):
-            return bench.rate(bench.jobs)
-
     rounds(count, {
-        "ours": over_letters, "none open": partial(bench.ours, "bench.local"),
+        "ours": partial(bench.ours_over, ledger.Ledger(10 * bench.jobs, 1)),
+        "none open": partial(bench.ours, "bench.local"),
     }, standing)  # fmt: skip
     yield standing
 
@@ -318,16 +319,9 @@ def poison(bench: Bench, count: int) -> Iterator[Figures]:
 def growth(bench: Bench, count: int) -> Iterator[Figures]:
     """Jobs over a hundred times as many finished ones, beside the same over none."""
     figures = Figures(f"jobs over {GROWN * bench.jobs} finished ones", "jobs/s")
-
-    def grown() -> float:
-        bench.clear()
-        ledger.fill(bench.db, ledger.Ledger(1, GROWN * bench.jobs))
-        bench.enqueue("bench.local", bench.jobs)
-        with processes(OURS, environment()):
-            return bench.rate(bench.jobs)
-
     rounds(count, {
-        "ours": grown, "none finished": partial(bench.ours, "bench.local"),
+        "ours": partial(bench.ours_over, ledger.Ledger(1, GROWN * bench.jobs)),
+        "none finished": partial(bench.ours, "bench.local"),
     }, figures)  # fmt: skip
     yield figures
 
