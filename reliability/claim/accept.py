@@ -7,7 +7,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from itertools import islice
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from django.db import IntegrityError, OperationalError, transaction
 from django.utils import timezone
@@ -16,7 +16,7 @@ from psycopg.types.json import Jsonb
 from reliability import dispatch, sql
 from reliability.errors import TryAgain
 from reliability.handlers import MappedOperation
-from reliability.models import Operation, Receipt, Source
+from reliability.models import Operation, Receipt
 
 FEW = 40
 """Up to so many events the statement's plan for any values is the best; see ``sql``."""
@@ -93,17 +93,26 @@ class _Answer:
         return self.verdict == Receipt.Verdict.ACCEPTED
 
 
+class Keeper(Protocol):
+    """Who keeps the keys: a ``Source``, or as much of one as a claim needs."""
+
+    @property
+    def pk(self) -> int: ...
+    @property
+    def tenant_id(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class Asking:
     """What one delivery, or one call of ``enqueue``, asks for: each key once."""
 
-    source: Source
+    source: Keeper
     asked: Sequence[Asked]
     delivered: Delivered | None = None
 
 
 def claim(
-    source: Source, asked: Sequence[Asked], *, delivered: Delivered | None = None
+    source: Keeper, asked: Sequence[Asked], *, delivered: Delivered | None = None
 ) -> list[Fate]:
     """Claim each event's key and operation, queue its job, and record the receipts; all or none.
 
@@ -149,7 +158,7 @@ class _Row:
 
     n: int
     d: int
-    source: Source
+    source: Keeper
     event: Asked
     delivery_id: int | None = None
 
@@ -234,7 +243,7 @@ def _claimant(row: _Row) -> str | None:
         return None
     held = Operation.objects.filter(
         tenant_id=row.source.tenant_id,
-        source=row.source,
+        source_id=row.source.pk,
         operation_class=doing.operation_class,
         reference=doing.reference,
     )

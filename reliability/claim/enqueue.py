@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from reliability import sql
 from reliability.checks import too_short
 from reliability.claim.accept import Asked, Fate, claim
 from reliability.claim.signatures import key_error
@@ -134,15 +135,29 @@ def _body(kind: str, payload: Any) -> bytes:
         ) from error
 
 
-def internal_source(tenant: Tenant | str, kind: str) -> Source:
+@dataclass(frozen=True)
+class OwnSource:
+    """The source of a tenant's own jobs of one kind, as far as a claim needs it."""
+
+    pk: int
+    tenant_id: int
+
+
+def internal_source(tenant: Tenant | str, kind: str) -> OwnSource:
     """Return the internal source whose keys are this tenant's jobs of this kind."""
-    owner = tenant if isinstance(tenant, Tenant) else _named(tenant)
     digest = hashlib.sha256(kind.encode()).hexdigest()[:12]
     slug = f"own:{kind}" if len(kind) < SLUG_MAX else f"own:{kind[:80]}:{digest}"
+    by_id, by_name = (None, tenant) if isinstance(tenant, str) else (tenant.pk, None)
+    there = sql.rows("find_own_source", OwnSource, tenant_id=by_id, tenant=by_name, slug=slug)
+    return there[0] if there else _made(tenant, slug)
+
+
+def _made(tenant: Tenant | str, slug: str) -> OwnSource:
+    owner = tenant if isinstance(tenant, Tenant) else _named(tenant)
     source, _ = Source.objects.get_or_create(
         tenant=owner, slug=slug, defaults={"internal": True}
     )
-    return source
+    return OwnSource(source.pk, source.tenant_id)
 
 
 def _named(slug: str) -> Tenant:

@@ -141,7 +141,7 @@ def _periods(
 def _enqueue_missing(kind: str, tenant: str, wanted: dict[str, Any]) -> int:
     """Enqueue what has no key; looking first keeps a pass from counting duplicates every time."""
     there = ProcessedKey.objects.filter(
-        source=internal_source(tenant, kind), key__in=list(wanted)
+        source_id=internal_source(tenant, kind).pk, key__in=list(wanted)
     )
     missing = wanted.keys() - set(there.values_list("key", flat=True))
     taken = enqueue_many(

@@ -15,6 +15,9 @@ from reliability.models import Job
 
 Row = TypeVar("Row")
 
+PREPARED_WHEN_ASKED = 2**31 - 1
+"""Executions after which psycopg prepares a statement unasked; Django's ``None`` forbids any."""
+
 
 @cache
 def statement(name: str) -> str:
@@ -33,8 +36,10 @@ def rows(name: str, into: type[Row], /, **params: Any) -> list[Row]:
     Parameters are bound by the server, and the statement is prepared once per connection
     (``conf().prepare_statements``). Errors are Django's own database errors.
     """
-    wrapper = database()
+    wrapper, prepare = database(), conf().prepare_statements
     wrapper.ensure_connection()
+    if prepare and wrapper.connection.prepare_threshold is None:
+        wrapper.connection.prepare_threshold = PREPARED_WHEN_ASKED
     # Django's own cursors bind on the client: these long statements would be planned each time.
     cursor: psycopg.Cursor[Row] = psycopg.Cursor(
         wrapper.connection, row_factory=class_row(into)
@@ -42,7 +47,7 @@ def rows(name: str, into: type[Row], /, **params: Any) -> list[Row]:
     with wrapper.wrap_database_errors, cursor:
         # Django's connections leave JSON as text; statements here return values.
         cursor.adapters.register_loader("jsonb", JsonbLoader)
-        cursor.execute(statement(name).encode(), params, prepare=conf().prepare_statements)
+        cursor.execute(statement(name).encode(), params, prepare=prepare)
         return cursor.fetchall()
 
 

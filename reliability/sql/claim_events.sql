@@ -105,9 +105,12 @@ kept_body AS (
     SELECT tenant_id, key_id, raw, headers, sha256(raw), known_id IS NULL, replayable,
            %(now)s
     FROM judged
-    WHERE verdict IS NOT NULL AND (known_id IS NULL OR erased_at IS NULL AND NOT EXISTS (
-        SELECT FROM reliability_body same
-        WHERE same.key_id = judged.known_id AND same.sha256 = sha256(judged.raw)))
+    LEFT JOIN LATERAL (
+        SELECT same.id FROM reliability_body same
+        WHERE same.key_id = judged.known_id AND same.sha256 = sha256(judged.raw)
+        LIMIT 1) same ON true
+    WHERE verdict IS NOT NULL
+      AND (known_id IS NULL OR erased_at IS NULL AND same.id IS NULL)
 ),
 delivery AS MATERIALIZED (
     SELECT nextval('reliability_delivery_id_seq') AS id, fact.*

@@ -57,7 +57,7 @@ PLANS: dict[str, set[str]] = {
 }
 """Statement to the index that makes it fast; one of several where they are equally good."""
 WITHOUT_INDEX = {
-    "apply_ignore_rules", "backstop", "letters_at_risk", "next_report_id", "now",
+    "apply_ignore_rules", "backstop", "find_own_source", "letters_at_risk", "next_report_id", "now",
 }  # fmt: skip
 """Statements that read no table of ours, or a handful of rows."""
 
@@ -90,7 +90,7 @@ def samples(report: Report) -> dict[str, Any]:
         "report_id": report.pk, "result": None, "results": [None, None, None],
         "round": 1,
         "scope": json.dumps([charges]), "source_id": report.source_id, "started": NOW,
-        "starts": NOW - DAY, "statement_id": report.statement_id, "tenant_id": report.tenant_id,
+        "slug": "own:pay", "starts": NOW - DAY, "statement_id": report.statement_id, "tenant": "", "tenant_id": report.tenant_id,
         "token": 1, "tokens": [1, 2, 3], "traceback": "", "windows": Jsonb({}), "without": [],
         "withheld": False, "worker": "here", "zone": "Europe/London",
     }  # fmt: skip

@@ -1,0 +1,50 @@
+"""A statement of sql/ is planned once a connection, not at each call, which costs more than it."""
+
+from dataclasses import replace
+
+import pytest
+from django.db import connection
+
+from reliability import sql
+from reliability.claim.enqueue import Accepted, enqueue
+from reliability.conf import conf
+from tests.database import world
+
+PLANNED = """
+SELECT generic_plans, custom_plans FROM pg_prepared_statements
+WHERE statement LIKE '-- Claim events and record%'
+"""
+
+
+def claims_planned() -> list[tuple[int, int]]:
+    with connection.cursor() as cursor:
+        cursor.execute(PLANNED)
+        return list(cursor.fetchall())
+
+
+def enqueued(times: int) -> None:
+    acme = world.tenant()
+    with world.local("pay", lambda _: None):
+        for n in range(times):
+            assert isinstance(enqueue("pay", key=f"k-{n}", tenant=acme), Accepted)
+
+
+@pytest.fixture
+def new_connection() -> None:
+    connection.close()
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("new_connection")
+def test_a_statement_is_planned_once_for_all_calls() -> None:
+    enqueued(4)
+    assert claims_planned() == [(4, 0)]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("new_connection")
+def test_behind_a_pooler_nothing_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
+    pooled = replace(conf(), prepare_statements=False)
+    monkeypatch.setattr(sql, "conf", lambda: pooled)
+    enqueued(4)
+    assert claims_planned() == []
