@@ -17,8 +17,10 @@ from reliability.models import Artefact, ArtefactPart, Source
 from reliability.reconcile.formats.base import StatementError
 
 PART_BYTES = 1024 * 1024
-PARTS_PER_INSERT = 4
 NAME_CHARACTERS_MAX = 200
+COPY_PARTS = """
+COPY reliability_artefactpart (tenant_id, artefact_id, number, content) FROM STDIN (FORMAT BINARY)
+"""
 
 
 def receive(
@@ -68,14 +70,16 @@ def _parts(stream: BinaryIO) -> Iterator[bytes]:
 
 
 def _keep(artefact: Artefact, stream: BinaryIO) -> None:
-    rows = (
-        ArtefactPart(
-            tenant_id=artefact.tenant_id, artefact=artefact, number=number, content=part
-        )
-        for number, part in enumerate(_parts(stream))
-    )
-    while some := [row for _, row in zip(range(PARTS_PER_INSERT), rows, strict=False)]:
-        ArtefactPart.objects.bulk_create(some)
+    """Store the parts as the bytes they are; written out in a statement they take twice as long."""
+    wrapper = sql.database()
+    with (
+        wrapper.wrap_database_errors,
+        wrapper.connection.cursor() as cursor,
+        cursor.copy(COPY_PARTS) as copy,
+    ):
+        copy.set_types(["int8", "int8", "int4", "bytea"])
+        for number, part in enumerate(_parts(stream)):
+            copy.write_row((artefact.tenant_id, artefact.pk, number, part))
 
 
 @contextmanager

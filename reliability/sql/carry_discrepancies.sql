@@ -22,9 +22,12 @@ WITH found AS (
                %(alone_max)s * 10 ^ verdict.exponent) AS needs_two
     FROM reliability_verdict verdict
     JOIN reliability_report report ON report.id = verdict.report_id
-    LEFT JOIN reliability_operation operation
-      ON operation.id = verdict.operation_id
-    LEFT JOIN reliability_job job ON job.key_id = operation.key_id
+    -- Looked up one by one: the disagreements are few, and their number is not known beforehand.
+    LEFT JOIN LATERAL (
+        SELECT job.id
+        FROM reliability_operation operation JOIN reliability_job job USING (key_id)
+        WHERE operation.id = verdict.operation_id
+        LIMIT 1) job ON true
     WHERE verdict.report_id = %(report_id)s
       AND verdict.verdict = ANY(ARRAY(SELECT jsonb_object_keys(%(families)s::jsonb)))
       AND verdict.reference IS NOT NULL AND verdict.currency IS NOT NULL

@@ -22,9 +22,7 @@ WITH scope AS (
 ),
 line AS (
     SELECT line.id, operation_class, line.reference, line.amount_minor, line.currency,
-           line.exponent, line.occurred_at,
-           coalesce(line.occurred_day, (line.occurred_at AT TIME ZONE %(zone)s)::date,
-                    %(day)s::date) AS local_day,
+           line.exponent, line.occurred_at, line.occurred_day,
            scope.sign IS NOT NULL AS in_scope,
            row_number() OVER (PARTITION BY operation_class, line.reference ORDER BY line.position)
                AS nth
@@ -42,7 +40,7 @@ our AS (
 met AS (
     SELECT operation_class, reference, line.id AS line_id, line.amount_minor AS their_minor,
            line.currency AS their_currency, line.exponent AS their_exponent,
-           line.occurred_at AS their_at, line.local_day,
+           line.occurred_at AS their_at, line.occurred_day AS their_day,
            coalesce(our.id, far.id) AS operation_id,
            coalesce(our.amount_minor, far.amount_minor) AS our_amount,
            coalesce(our.currency, far.currency) AS our_currency,
@@ -59,6 +57,8 @@ met AS (
           AND operation.source_id = %(source_id)s
           AND operation.operation_class = line.operation_class
           AND operation.reference = line.reference
+        -- One at most; said so that it is looked up where ours is wanting, not joined for all.
+        LIMIT 1
     ) far ON true
 ),
 known AS (
@@ -104,8 +104,15 @@ judged AS (
             WHEN our_exponent <> their_exponent THEN 'amount_mismatch'
             WHEN abs(their_minor - signed_minor) > tolerance_minor THEN 'amount_mismatch'
             WHEN their_minor <> signed_minor THEN 'matched_tolerance'
-            WHEN local_day <> (our_at AT TIME ZONE %(zone)s)::date THEN 'matched_timing'
+            -- Instants within the day are of the day; only others are worth the zone's reckoning.
+            WHEN their_day IS NULL AND coalesce(their_at, %(starts)s) >= %(starts)s
+                 AND coalesce(their_at, %(starts)s) < %(ends)s
+                 AND our_at >= %(starts)s AND our_at < %(ends)s THEN 'matched'
+            WHEN coalesce(their_day, (their_at AT TIME ZONE %(zone)s)::date, %(day)s::date)
+                 <> (our_at AT TIME ZONE %(zone)s)::date THEN 'matched_timing'
             ELSE 'matched' END AS verdict
+        -- Judged once, not at each mention of the verdict further down.
+        OFFSET 0
     ) verdict
     WHERE line_id IS NOT NULL OR listed_on IS NULL OR listed_on > %(day)s
 ),

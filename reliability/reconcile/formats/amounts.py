@@ -45,9 +45,9 @@ _SIGNED: dict[Negative, str] = {
 
 
 def reader(form: AmountForm) -> Callable[[str, int], int]:
-    """Give :func:`minor` for one form, remembering some thousand amounts: fees repeat a lot."""
+    """Give :func:`minor` for one form, remembering 32 768 amounts: prices and fees repeat a lot."""
 
-    @lru_cache(maxsize=8192)
+    @lru_cache(maxsize=32_768)
     def read(text: str, exponent: int) -> int:
         return minor(text, form, exponent)
 
