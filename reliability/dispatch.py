@@ -33,7 +33,7 @@ def ring(queue: str) -> None:
     """Tell a worker to look at ``queue`` now. Carries no job; a broker that is down is no error.
 
     Bells of one process are coalesced: the first rings at once, all that follow within 5 ms ring
-    once more together. While they go on, the next ones wait 10 ms, then 20 ms.
+    once more together. Where several do, the next ones wait 10 ms, then 20 ms.
     """
     _bell.ring(queue)
 
@@ -53,17 +53,17 @@ class _Bell:
     """Coalesces rings, and stops trying for a moment after the broker failed."""
 
     lock: threading.Lock = field(default_factory=threading.Lock)
-    ringing: dict[str, bool] = field(default_factory=dict)
-    """Queue to whether somebody rang again since the last bell went out."""
+    ringing: dict[str, int] = field(default_factory=dict)
+    """Queue to how many rang again since the last bell went out."""
     silent_until: float = 0.0
     silence: float = BREAK_FIRST
 
     def ring(self, queue: str) -> None:
         with self.lock:
             if queue in self.ringing:
-                self.ringing[queue] = True
+                self.ringing[queue] += 1
                 return
-            self.ringing[queue] = False
+            self.ringing[queue] = 0
         self._send(queue)
         self._look_again(queue, AGAIN_FIRST)
 
@@ -74,12 +74,13 @@ class _Bell:
 
     def _settle(self, queue: str, waited: float) -> None:
         with self.lock:
-            again = self.ringing.pop(queue, False)
+            again = self.ringing.pop(queue, 0)
             if again:
-                self.ringing[queue] = False
+                self.ringing[queue] = 0
         if again:
             self._send(queue)
-            self._look_again(queue, min(waited * 2, AGAIN_MAX))
+            wait = min(waited * 2, AGAIN_MAX) if again > 1 else AGAIN_FIRST
+            self._look_again(queue, wait)
 
     def _send(self, queue: str) -> None:
         if time.monotonic() < self.silent_until:

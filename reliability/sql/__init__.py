@@ -1,5 +1,7 @@
 """Statements the ORM cannot say in one round trip: one file each, named for what it does."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import cache
 from importlib import resources
 from typing import Any, TypeVar
@@ -16,7 +18,7 @@ from reliability.models import Job
 Row = TypeVar("Row")
 
 PREPARED_WHEN_ASKED = 2**31 - 1
-"""Executions after which psycopg prepares a statement unasked; Django's ``None`` forbids any."""
+"""Executions after which psycopg prepares a statement unasked: none is, but those that ask."""
 
 
 @cache
@@ -36,10 +38,8 @@ def rows(name: str, into: type[Row], /, **params: Any) -> list[Row]:
     Parameters are bound by the server, and the statement is prepared once per connection
     (``conf().prepare_statements``). Errors are Django's own database errors.
     """
-    wrapper, prepare = database(), conf().prepare_statements
+    wrapper = database()
     wrapper.ensure_connection()
-    if prepare and wrapper.connection.prepare_threshold is None:
-        wrapper.connection.prepare_threshold = PREPARED_WHEN_ASKED
     # Django's own cursors bind on the client: these long statements would be planned each time.
     cursor: psycopg.Cursor[Row] = psycopg.Cursor(
         wrapper.connection, row_factory=class_row(into)
@@ -47,8 +47,25 @@ def rows(name: str, into: type[Row], /, **params: Any) -> list[Row]:
     with wrapper.wrap_database_errors, cursor:
         # Django's connections leave JSON as text; statements here return values.
         cursor.adapters.register_loader("jsonb", JsonbLoader)
-        cursor.execute(statement(name).encode(), params, prepare=prepare)
+        with _preparing(wrapper.connection):
+            cursor.execute(statement(name).encode(), params, prepare=conf().prepare_statements)
         return cursor.fetchall()
+
+
+@contextmanager
+def _preparing(connection: psycopg.Connection[Any]) -> Iterator[None]:
+    """Let a statement be prepared that asks for it, also where Django forbids it with ``None``.
+
+    For that statement only: with any other threshold a rollback to a savepoint, such as a failing
+    handler's, would make psycopg forget all that is prepared.
+    """
+    before = connection.prepare_threshold
+    if before is None:
+        connection.prepare_threshold = PREPARED_WHEN_ASKED
+    try:
+        yield
+    finally:
+        connection.prepare_threshold = before
 
 
 def rows_planned_anew(name: str, into: type[Row], /, **params: Any) -> list[Row]:

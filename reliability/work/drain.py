@@ -27,10 +27,12 @@ def drain(queue: str) -> int:
         return time.monotonic() < until and not attempts.stopping()
 
     started = confirm_due(goes_on) if queue == OUTSIDE else 0
-    started += _alone(queue)
+    alone = _alone(queue)
+    started += alone
     started += _local(goes_on) if queue == LOCAL else run_outside(queue, goes_on)
-    while goes_on() and (one := _alone(queue)):
-        started += one
+    while alone and goes_on():
+        alone = _alone(queue)
+        started += alone
     if started and not goes_on() and not attempts.stopping():
         dispatch.ring(queue)
     return started

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 
 from reliability import sql
 from reliability.claim.enqueue import Accepted, enqueue
@@ -39,6 +39,16 @@ def new_connection() -> None:
 def test_a_statement_is_planned_once_for_all_calls() -> None:
     enqueued(4)
     assert claims_planned() == [(4, 0)]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("new_connection")
+def test_a_rollback_to_a_savepoint_forgets_no_plan() -> None:
+    with transaction.atomic():
+        enqueued(2)
+        point = transaction.savepoint()
+        transaction.savepoint_rollback(point)
+        assert claims_planned() == [(2, 0)]
 
 
 @pytest.mark.django_db(transaction=True)

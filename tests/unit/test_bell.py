@@ -50,16 +50,24 @@ def test_the_first_ring_goes_out_at_once_and_those_that_follow_go_out_together(
     assert sent.call_count == 2
 
 
-def test_while_rings_go_on_the_waits_grow_to_20_ms_and_no_ring_is_lost(
-    sent: mock.Mock,
-) -> None:
-    bell = dispatch._Bell()
+def waits(bell: Any, *, rings: int) -> list[float]:
+    """Ring so many times within each of five waits, and return how long those were."""
     bell.ring("local")
-    waits = []
+    waited = []
     for _ in range(5):
-        bell.ring("local")
-        waits.append(Timer.pending[0].fire())
-    assert waits == [0.005, 0.01, 0.02, 0.02, 0.02]
+        for _ in range(rings):
+            bell.ring("local")
+        waited.append(Timer.pending[0].fire())
+    return waited
+
+
+def test_while_many_ring_the_waits_grow_to_20_ms_and_no_ring_is_lost(sent: mock.Mock) -> None:
+    assert waits(dispatch._Bell(), rings=2) == [0.005, 0.01, 0.02, 0.02, 0.02]
+    assert sent.call_count == 6
+
+
+def test_where_few_ring_none_waits_longer_than_5_ms(sent: mock.Mock) -> None:
+    assert waits(dispatch._Bell(), rings=1) == [0.005] * 5
     assert sent.call_count == 6
 
 
