@@ -97,7 +97,7 @@ def redrive(bench: Any, count: int) -> Iterator[Figures]:
     fast = Figures(f"live p99 beside a redrive of {FAST:g}/s", "ms", lower_is_better=True)
 
     def beside(rate: float) -> float:
-        some = int(rate * LIVE_SECONDS * 2)
+        some = int(rate * LIVE_SECONDS * 4)
         going = started(letters=some, rate=rate)
         wait_until(lambda: bool(counts(going).get("succeeded")), seconds=30)
         p99 = live(bench)

@@ -3,6 +3,8 @@
 import logging
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -26,7 +28,29 @@ def ring_on_commit(queue: str, *, using: str) -> None:
 
 def _ring_committed(queue: str) -> None:
     reach(Point.UNRUNG)
-    ring(queue)
+    if _held.queues is None:
+        ring(queue)
+    else:
+        _held.queues.add(queue)
+
+
+class _Held(threading.local):
+    queues: set[str] | None = None
+
+
+_held = _Held()
+
+
+@contextmanager
+def bells_held() -> Iterator[None]:
+    """Ring for what commits within only at the end, so that others need not wait for the broker."""
+    _held.queues = set()
+    try:
+        yield
+    finally:
+        held, _held.queues = _held.queues, None
+        for queue in held:
+            ring(queue)
 
 
 def ring(queue: str) -> None:

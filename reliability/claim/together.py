@@ -5,7 +5,7 @@ import threading
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from reliability import sql
+from reliability import dispatch, sql
 from reliability.claim.accept import Asked, Asking, Delivered, Fate, claim_all
 from reliability.models import Source
 
@@ -104,7 +104,8 @@ def claim_together(
     if _is_large(once) or sql.database().in_atomic_block:
         return _alone(mine)
     if _queue.enter(mine) or _is_to_lead(mine):
-        return _lead(mine)
+        with dispatch.bells_held():
+            return _lead(mine)
     return _alone(mine) if mine.fates is None else mine.fates
 
 

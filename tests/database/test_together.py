@@ -10,7 +10,7 @@ import pytest
 from django.db import DataError, connection, transaction
 from django.utils import timezone
 
-from reliability import sql
+from reliability import dispatch, sql
 from reliability.claim import together
 from reliability.claim.accept import Asked, Asking, Delivered, Fate, claim_all
 from reliability.claim.together import claim_together
@@ -331,3 +331,12 @@ def test_one_that_is_claimed_for_waits_no_longer_than_so_for_a_leader_that_falls
     silent.goes_on.set()
     assert [one.result(20)[0].verdict for one in (heir, first)] == ["accepted", "duplicate"]
     assert Job.objects.count() == 3
+
+
+def test_others_go_on_before_the_bell_is_rung(monkeypatch: pytest.MonkeyPatch) -> None:
+    led_when_rung: list[bool] = []
+    monkeypatch.setattr(
+        dispatch, "ring", lambda queue: led_when_rung.append(together._queue._led)
+    )
+    claim_together(world.source(), [world.asked("evt_1")], delivered=delivered())
+    assert led_when_rung == [False]
