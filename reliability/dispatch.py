@@ -17,7 +17,7 @@ from reliability.killing import Point, reach
 logger = logging.getLogger(__name__)
 
 DRAIN = "reliability.drain"
-AGAIN_FIRST, AGAIN_MAX = 0.005, 0.02
+AGAIN_FIRST, AGAIN_MAX = 0.005, 0.04
 BREAK_FIRST, BREAK_MAX = 0.5, 5.0
 
 
@@ -57,7 +57,7 @@ def ring(queue: str) -> None:
     """Tell a worker to look at ``queue`` now. Carries no job; a broker that is down is no error.
 
     Bells of one process are coalesced: the first rings at once, all that follow within 5 ms ring
-    once more together. Where several do, the next ones wait 10 ms, then 20 ms.
+    once more together. Where several do, the next ones wait 10 ms, then 20 and 40 ms.
     """
     _bell.ring(queue)
 
