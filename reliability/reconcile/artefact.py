@@ -13,13 +13,17 @@ from django.utils import timezone
 
 from reliability import sql
 from reliability.conf import conf
-from reliability.models import Artefact, ArtefactPart, Source
+from reliability.models import Artefact, Source
 from reliability.reconcile.formats.base import StatementError
 
 PART_BYTES = 1024 * 1024
 NAME_CHARACTERS_MAX = 200
 COPY_PARTS = """
 COPY reliability_artefactpart (tenant_id, artefact_id, number, content) FROM STDIN (FORMAT BINARY)
+"""
+COPY_BACK = """
+COPY (SELECT content FROM reliability_artefactpart WHERE artefact_id = %s ORDER BY number)
+TO STDOUT (FORMAT BINARY)
 """
 
 
@@ -88,9 +92,16 @@ def opened(artefact: Artefact) -> Iterator[BinaryIO]:
 
     Nothing more is asked of the database while it is read, so that lines can be copied there.
     """
-    parts = ArtefactPart.objects.filter(artefact=artefact).order_by("number")
+    wrapper = sql.database()
+    wrapper.ensure_connection()
     with TemporaryFile() as stream:
-        for part in parts.values_list("content", flat=True).iterator(chunk_size=1):
-            stream.write(part)
+        with (
+            wrapper.wrap_database_errors,
+            wrapper.connection.cursor() as cursor,
+            cursor.copy(COPY_BACK, [artefact.pk]) as copy,
+        ):
+            copy.set_types(["bytea"])
+            for (part,) in copy.rows():
+                stream.write(part)
         stream.seek(0)
         yield stream

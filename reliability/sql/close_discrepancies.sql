@@ -8,23 +8,29 @@
 --
 -- -> id and status of each closed one. Locks those rows.
 
-WITH said AS (
-    SELECT operation_class, reference, %(families)s::jsonb ->> verdict AS family, verdict,
-           operation_id
-    FROM reliability_verdict
-    WHERE report_id = %(report_id)s AND reference IS NOT NULL
-),
-closing AS (
-    SELECT known.id, report.day, report.version, agreed.operation_id
+WITH known AS MATERIALIZED (
+    SELECT known.*, report.day, report.version AS report_version
     FROM reliability_report report
     JOIN reliability_discrepancy known
       ON known.source_id = report.source_id AND known.status IN ('open', 'recovering')
+    WHERE report.id = %(report_id)s
+),
+said AS MATERIALIZED (
+    -- Of a report's verdicts only the few that speak of what is open.
+    SELECT operation_class, reference, %(families)s::jsonb ->> verdict AS family, verdict,
+           operation_id
+    FROM reliability_verdict
+    WHERE report_id = %(report_id)s
+      AND (operation_class, reference) IN (SELECT operation_class, reference FROM known)
+),
+closing AS (
+    SELECT known.id, known.day, known.report_version AS version, agreed.operation_id
+    FROM known
     LEFT JOIN said agreed
       ON agreed.operation_class = known.operation_class AND agreed.reference = known.reference
      AND agreed.verdict IN ('matched', 'matched_timing', 'matched_tolerance')
-    WHERE report.id = %(report_id)s
-      AND ((agreed.verdict IS NOT NULL AND known.family <> 'duplicate')
-           OR (known.last_day = report.day AND NOT %(withheld)s))
+    WHERE ((agreed.verdict IS NOT NULL AND known.family <> 'duplicate')
+           OR (known.last_day = known.day AND NOT %(withheld)s))
       AND NOT EXISTS (
           SELECT FROM said
           WHERE said.operation_class = known.operation_class

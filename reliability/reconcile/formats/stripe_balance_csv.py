@@ -108,12 +108,7 @@ class StripeRow:
             raise RowRefused("the row has no creation time")
         references = {name: values[i] for name, i in self._references if values[i]}
         return Line(
-            position=row.position,
-            raw=row.raw,
-            kind=values[at["reporting_category"]],
-            amount_minor=amount,
-            currency=unit.currency,
-            exponent=unit.exponent,
+            row.position, row.raw, values[at["reporting_category"]], amount, *unit,
             provider_id=values[at["balance_transaction_id"]] or None,
             references=references,
             settled_minor=gross,
@@ -128,7 +123,7 @@ class StripeRow:
             available_at=available.at,
             available_day=available.day,
             group=references.get("payout"),
-        )
+        )  # fmt: skip
 
     def _presentment(self, values: list[str], gross: int, settled: Unit) -> tuple[int, Unit]:
         if self._facing is None:
