@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
 from importlib import resources
+from time import monotonic
 from typing import Any, TypeVar
 
 import psycopg
@@ -19,6 +20,10 @@ Row = TypeVar("Row")
 
 PREPARED_WHEN_ASKED = 2**31 - 1
 """Executions after which psycopg prepares a statement unasked: none is, but those that ask."""
+PLANNED_FOR_SECONDS = 5
+"""How long a plan is used. One made for an empty table reads it whole, however large it became."""
+PLANS_KEPT = 32
+"""Per connection; the one used longest ago is let go."""
 
 
 @cache
@@ -36,7 +41,8 @@ def rows(name: str, into: type[Row], /, **params: Any) -> list[Row]:
     """Run the named statement in the current transaction; each row becomes an ``into``.
 
     Parameters are bound by the server, and the statement is prepared once per connection
-    (``conf().prepare_statements``). Errors are Django's own database errors.
+    and ``PLANNED_FOR_SECONDS`` (``conf().prepare_statements``). Errors are Django's own database
+    errors.
     """
     wrapper = database()
     wrapper.ensure_connection()
@@ -48,8 +54,13 @@ def rows(name: str, into: type[Row], /, **params: Any) -> list[Row]:
         # Django's connections leave JSON as text; statements here return values.
         cursor.adapters.register_loader("jsonb", JsonbLoader)
         with _preparing(wrapper.connection):
-            cursor.execute(statement(name).encode(), params, prepare=conf().prepare_statements)
+            cursor.execute(_dated(name), params, prepare=conf().prepare_statements)
         return cursor.fetchall()
+
+
+def _dated(name: str) -> bytes:
+    """Return a statement that is another one, to be planned anew, in each period of a plan."""
+    return f"{statement(name)}\n-- plan {monotonic() // PLANNED_FOR_SECONDS:.0f}".encode()
 
 
 @contextmanager
@@ -62,6 +73,7 @@ def _preparing(connection: psycopg.Connection[Any]) -> Iterator[None]:
     before = connection.prepare_threshold
     if before is None:
         connection.prepare_threshold = PREPARED_WHEN_ASKED
+        connection.prepared_max = PLANS_KEPT
     try:
         yield
     finally:

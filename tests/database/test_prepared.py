@@ -6,7 +6,7 @@ import pytest
 from django.db import connection, transaction
 
 from reliability import sql
-from reliability.claim.enqueue import Accepted, enqueue
+from reliability.claim.enqueue import enqueue
 from reliability.conf import conf
 from tests.database import world
 
@@ -26,23 +26,45 @@ def enqueued(times: int) -> None:
     acme = world.tenant()
     with world.local("pay", lambda _: None):
         for n in range(times):
-            assert isinstance(enqueue("pay", key=f"k-{n}", tenant=acme), Accepted)
+            enqueue("pay", key=f"k-{n}", tenant=acme)
 
 
 @pytest.fixture
-def new_connection() -> None:
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """Close the connection, and stop the clock that tells how old a plan is."""
     connection.close()
+    now = [1_000.0]
+    monkeypatch.setattr(sql, "monotonic", lambda: now[0])
+    return now
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("new_connection")
+@pytest.mark.usefixtures("clock")
 def test_a_statement_is_planned_once_for_all_calls() -> None:
     enqueued(4)
     assert claims_planned() == [(4, 0)]
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("new_connection")
+def test_a_plan_made_for_small_tables_is_made_anew_soon(clock: list[float]) -> None:
+    enqueued(2)
+    clock[0] += sql.PLANNED_FOR_SECONDS
+    enqueued(1)
+    assert sorted(claims_planned()) == [(1, 0), (2, 0)]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_few_plans_are_kept(clock: list[float]) -> None:
+    for _ in range(sql.PLANS_KEPT):
+        clock[0] += sql.PLANNED_FOR_SECONDS
+        enqueued(1)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT count(*) FROM pg_prepared_statements")
+        assert cursor.fetchone()[0] <= sql.PLANS_KEPT + 1
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("clock")
 def test_a_rollback_to_a_savepoint_forgets_no_plan() -> None:
     with transaction.atomic():
         enqueued(2)
@@ -52,7 +74,7 @@ def test_a_rollback_to_a_savepoint_forgets_no_plan() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.usefixtures("new_connection")
+@pytest.mark.usefixtures("clock")
 def test_behind_a_pooler_nothing_is_prepared(monkeypatch: pytest.MonkeyPatch) -> None:
     pooled = replace(conf(), prepare_statements=False)
     monkeypatch.setattr(sql, "conf", lambda: pooled)
