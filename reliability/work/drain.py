@@ -27,12 +27,10 @@ def drain(queue: str) -> int:
         return time.monotonic() < until and not attempts.stopping()
 
     started = confirm_due(goes_on) if queue == OUTSIDE else 0
-    alone = _alone(queue)
-    started += alone
+    started += _alone(queue)
     started += _local(goes_on) if queue == LOCAL else run_outside(queue, goes_on)
-    while alone and goes_on():
-        alone = _alone(queue)
-        started += alone
+    while goes_on() and (one := _alone(queue)):
+        started += one
     if started and not goes_on() and not attempts.stopping():
         dispatch.ring(queue)
     return started
