@@ -75,12 +75,7 @@ def _parts(stream: BinaryIO) -> Iterator[bytes]:
 
 def _keep(artefact: Artefact, stream: BinaryIO) -> None:
     """Store the parts as the bytes they are; written out in a statement they take twice as long."""
-    wrapper = sql.database()
-    with (
-        wrapper.wrap_database_errors,
-        wrapper.connection.cursor() as cursor,
-        cursor.copy(COPY_PARTS) as copy,
-    ):
+    with sql.copying(COPY_PARTS) as copy:
         copy.set_types(["int8", "int8", "int4", "bytea"])
         for number, part in enumerate(_parts(stream)):
             copy.write_row((artefact.tenant_id, artefact.pk, number, part))
@@ -92,14 +87,8 @@ def opened(artefact: Artefact) -> Iterator[BinaryIO]:
 
     Nothing more is asked of the database while it is read, so that lines can be copied there.
     """
-    wrapper = sql.database()
-    wrapper.ensure_connection()
     with TemporaryFile() as stream:
-        with (
-            wrapper.wrap_database_errors,
-            wrapper.connection.cursor() as cursor,
-            cursor.copy(COPY_BACK, [artefact.pk]) as copy,
-        ):
+        with sql.copying(COPY_BACK, [artefact.pk]) as copy:
             copy.set_types(["bytea"])
             for (part,) in copy.rows():
                 stream.write(part)

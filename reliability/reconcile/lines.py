@@ -43,12 +43,7 @@ def copied(statement: Statement, scope: Scope, told: Told) -> Iterator["LineWrit
 
     They are one COPY, which the database works off while more are read.
     """
-    wrapper = sql.database()
-    with (
-        wrapper.wrap_database_errors,
-        wrapper.connection.cursor() as cursor,
-        cursor.copy(COPY) as copy,
-    ):
+    with sql.copying(COPY) as copy:
         yield LineWriter(statement, scope, told, copy)
 
 

@@ -1,6 +1,6 @@
 """Statements the ORM cannot say in one round trip: one file each, named for what it does."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from importlib import resources
@@ -89,6 +89,22 @@ def rows_planned_anew(name: str, into: type[Row], /, **params: Any) -> list[Row]
     """
     command("SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off")
     return rows(name, into, **params)
+
+
+@contextmanager
+def copying(text: str, params: Sequence[Any] = ()) -> Iterator[psycopg.Copy]:
+    """Yield a COPY to read from or to write to; an error within ends it and takes back its rows.
+
+    The connection is taken up until the block ends: nothing else may be asked of it meanwhile.
+    """
+    wrapper = database()
+    wrapper.ensure_connection()
+    with (
+        wrapper.wrap_database_errors,
+        wrapper.connection.cursor() as cursor,
+        cursor.copy(text, params or None) as copy,
+    ):
+        yield copy
 
 
 def command(text: str) -> None:
