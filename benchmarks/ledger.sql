@@ -26,8 +26,8 @@ INSERT INTO reliability_delivery
     (id, tenant_id, source_id, received_at, size_bytes, sha256, answer, scheme)
 SELECT n, {tenant}, source_id, at, 200, sha256('{{}}'), 200, 'stripe' FROM event;
 
-INSERT INTO reliability_receipt (id, tenant_id, key_id, delivery_id, verdict, at)
-SELECT n, {tenant}, n, n, CASE WHEN n % 50 = 1 THEN 'duplicate' ELSE 'accepted' END, at
+INSERT INTO reliability_receipt (id, tenant_id, source_id, key_id, delivery_id, verdict, at)
+SELECT n, {tenant}, source_id, n, n, CASE WHEN n % 50 = 1 THEN 'duplicate' ELSE 'accepted' END, at
 FROM event;
 
 INSERT INTO reliability_job

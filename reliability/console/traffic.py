@@ -1,11 +1,11 @@
 """What came to a source's door lately, each figure with the list behind it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from urllib.parse import urlencode
 
-from django.db.models import Count, Sum
+from django.db.models import Count, OuterRef, QuerySet, Subquery, Sum
 from django.urls import reverse
 
 from reliability.conf import conf
@@ -53,38 +53,57 @@ def lately(tenant: Tenant, now: datetime) -> datetime:
 
 
 def traffic(sources: Sequence[Source], since: datetime) -> list[Traffic]:
-    """Count the receipts of all sources in one pass; refusals have their counters."""
+    """Count what came to all sources in three statements, however many they are."""
     of = [source.pk for source in sources]
-    rows = Receipt.objects.filter(key__source__in=of, verdict__in=SHOWN, at__gte=since)
-    counts = rows.order_by().values_list("key__source", "verdict").annotate(Count("pk"))
-    found = {(source, verdict): number for source, verdict, number in counts}
-    return [_traffic(source, since, found) for source in sources]
+    rows = Receipt.objects.filter(source__in=of, verdict__in=SHOWN, at__gte=since)
+    counts = rows.order_by().values_list("source", "verdict").annotate(Count("pk"))
+    told = _Told(
+        since,
+        {(source, verdict): number for source, verdict, number in counts},
+        dict(_refusals(of, since)),
+        dict(_newest(of)),
+    )
+    return [_traffic(source, told) for source in sources]
 
 
-def _traffic(source: Source, since: datetime, found: dict[tuple[int, str], int]) -> Traffic:
-    newest = Delivery.objects.filter(source=source).order_by("-received_at")
+@dataclass(frozen=True)
+class _Told:
+    """What the statements said, by source."""
 
+    since: datetime
+    receipts: Mapping[tuple[int, str], int]
+    refused: Mapping[int, int]
+    last_at: Mapping[int, datetime | None]
+
+
+def _refusals(of: Sequence[int], since: datetime) -> "QuerySet[Refusal, tuple[int, int]]":
+    rows = Refusal.objects.filter(source__in=of, last_at__gte=since)
+    return rows.order_by().values_list("source").annotate(Sum("count"))
+
+
+def _newest(of: Sequence[int]) -> "QuerySet[Source, tuple[int, datetime | None]]":
+    deliveries = Delivery.objects.filter(source=OuterRef("pk")).order_by("-received_at")
+    newest = Subquery(deliveries.values("received_at")[:1])
+    return Source.objects.filter(pk__in=of).values_list("pk").annotate(newest=newest)
+
+
+def _traffic(source: Source, told: _Told) -> Traffic:
     def receipts(verdict: Receipt.Verdict) -> Figure:
-        number = found.get((source.pk, verdict.value), 0)
-        href = _href("deliveries", source, since, verdict=verdict.value)
+        number = told.receipts.get((source.pk, verdict.value), 0)
+        href = _href("deliveries", source, told.since, verdict=verdict.value)
         return Figure(Counted(number), href)
 
+    refused = Counted(told.refused.get(source.pk, 0))
     return Traffic(
         source=source,
-        since=since,
+        since=told.since,
         accepted=receipts(Verdict.ACCEPTED),
         duplicates=receipts(Verdict.DUPLICATE),
         conflicts=receipts(Verdict.CONFLICT),
-        refused=_refusals(source, since),
-        last_at=newest.values_list("received_at", flat=True).first(),
+        refused=Figure(refused, _href("refused", source, told.since)),
+        last_at=told.last_at[source.pk],
         all_href=f"{reverse('console:deliveries')}?{urlencode({'source': source.slug})}",
     )
-
-
-def _refusals(source: Source, since: datetime) -> Figure:
-    rows = Refusal.objects.filter(source=source, last_at__gte=since)
-    number = rows.aggregate(all=Sum("count"))["all"] or 0
-    return Figure(Counted(number), _href("refused", source, since))
 
 
 def _href(route: str, source: Source, since: datetime, **more: str) -> str:

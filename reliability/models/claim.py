@@ -195,6 +195,14 @@ class Receipt(models.Model):
         CONFLICT = "conflict", "Conflict"
 
     tenant = columns.tenant(db_constraint=False, db_index=False)
+    source = models.ForeignKey(
+        "reliability.Source",
+        on_delete=models.PROTECT,
+        related_name="+",
+        db_constraint=False,
+        db_index=False,
+    )
+    """The key's, kept here so that a source's receipts are read without reading all others'."""
     key = models.ForeignKey(ProcessedKey, on_delete=models.CASCADE, related_name="receipts")
     delivery = models.ForeignKey(
         Delivery, null=True, on_delete=models.CASCADE, related_name="receipts"
@@ -211,6 +219,7 @@ class Receipt(models.Model):
     class Meta:
         indexes = [
             BrinIndex(fields=["at"], name="receipts_by_time"),
+            models.Index(fields=["tenant", "source", "-id"], name="receipts_of_a_source"),
             models.Index(
                 fields=["tenant", "verdict", "-id"],
                 name="receipts_of_repeats",

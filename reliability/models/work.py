@@ -130,7 +130,9 @@ class Job(models.Model):
             models.Index(
                 fields=["lease_expires_at"], name="jobs_leased", condition=Q(state="running")
             ),
-            models.Index(fields=["source", "state"], name="jobs_of_a_source"),
+            models.Index(
+                fields=["source", "state"], include=["tenant"], name="jobs_of_a_source"
+            ),
             models.Index(fields=["tenant", "kind", "-id"], name="jobs_of_a_kind"),
         ]
         permissions = [("view_payload", "Can see payloads unredacted, with a reason")]

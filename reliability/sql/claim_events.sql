@@ -129,8 +129,8 @@ kept_delivery AS (
 ),
 receipt AS (
     INSERT INTO reliability_receipt
-        (tenant_id, key_id, delivery_id, verdict, suspected_replay, differs, at)
-    SELECT judged.tenant_id, key_id, coalesce(delivery_id, delivery.id), verdict,
+        (tenant_id, source_id, key_id, delivery_id, verdict, suspected_replay, differs, at)
+    SELECT judged.tenant_id, judged.source_id, key_id, coalesce(delivery_id, delivery.id), verdict,
            known_id IS NULL AND replayable AND EXISTS (
                SELECT FROM reliability_body twin
                JOIN reliability_processedkey other ON other.id = twin.key_id

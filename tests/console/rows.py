@@ -101,7 +101,7 @@ def receipt(of: ProcessedKey, verdict: str, at: datetime | None = None) -> Recei
         scheme="stripe",
     )
     return Receipt.objects.create(
-        tenant=of.tenant, key=of, delivery=delivery, verdict=verdict, at=at
+        tenant=of.tenant, source=of.source, key=of, delivery=delivery, verdict=verdict, at=at
     )
 
 

@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from django.contrib.sessions.models import Session
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from reliability.claim import door
@@ -91,6 +93,19 @@ def test_every_number_of_the_list_leads_to_as_many_rows(
     assert "wrong signature" in refused
     assert ">7<" in refused
     assert [count for _, count in re.findall(r'<a[^>]* href="(/del[^"]+)">(\d+)', _page(admin, _at(stripe)))] == ["1", "2", "7"]  # fmt: skip
+
+
+def test_many_sources_take_no_more_queries_than_one(
+    acme: Tenant, stripe: Source, admin: Client, django_assert_num_queries: Any
+) -> None:
+    rows.receipt(rows.key(stripe), "accepted")
+    _page(admin, "/sources/")
+    with CaptureQueriesContext(connection) as one:
+        _page(admin, "/sources/")
+    for n in range(5):
+        rows.receipt(rows.key(rows.source(acme, f"source-{n}")), "accepted")
+    with django_assert_num_queries(len(one)):
+        assert "6 sources" in _page(admin, "/sources/")
 
 
 def test_where_more_came_than_is_counted_the_figures_begin_later_and_stay_exact(

@@ -60,7 +60,7 @@ def listed(tenant_id: int, query: str = "") -> "QuerySet[DeadLetter]":
     return found.order_by("-buried_at", "-pk")
 
 
-def plan_of(rows: "QuerySet[DeadLetter]") -> Any:
+def plan_of(rows: "QuerySet[Any, Any]") -> Any:
     text, given = rows.query.sql_with_params()
     with connection.cursor() as cursor:
         # Whether workers help depends on how busy the machine is.

@@ -75,7 +75,11 @@ def a_busy_moment(source: Source) -> None:
         ("duplicate", 61),
     ):
         Receipt.objects.create(
-            tenant=source.tenant, key=keys[0], verdict=verdict, at=NOON - age * SECOND
+            tenant=source.tenant,
+            source=source,
+            key=keys[0],
+            verdict=verdict,
+            at=NOON - age * SECOND,
         )
     Refusal.objects.create(
         tenant=source.tenant, source=source, reason="signature", hour=NOON, count=7, last_at=NOON,

@@ -186,9 +186,9 @@ def test_deliveries_to_two_tenants_keep_to_their_own(
     )
     assert [fate.verdict for its in fates for fate in its] == ["accepted", "accepted"]
     assert statements == [2]
-    found = Receipt.objects.values_list("key__source", "delivery__source", "tenant")
+    found = Receipt.objects.values_list("source", "key__source", "delivery__source", "tenant")
     assert sorted(found) == sorted(
-        (source.pk, source.pk, source.tenant_id) for source in (ours, theirs)
+        (source.pk, source.pk, source.pk, source.tenant_id) for source in (ours, theirs)
     )
 
 

@@ -15,9 +15,8 @@ class DeliveryFilter(StrictFilter):
     noun = "Deliveries"
 
     source = django_filters.ModelChoiceFilter(
-        field_name="key__source", queryset=sources_of, to_field_name="slug", label="Source",
-        empty_label="any",
-    )  # fmt: skip
+        queryset=sources_of, to_field_name="slug", label="Source", empty_label="any"
+    )
     verdict = django_filters.ChoiceFilter(
         choices=Receipt.Verdict.choices, label="Result", empty_label="any"
     )
@@ -40,7 +39,7 @@ class DeliveryFilter(StrictFilter):
 class DeliveryTable(RowsTable):
     key = Lead(accessor="key__key", verbose_name="Key")
     kind = tables.Column(accessor="key__kind", attrs=WIDE)
-    source = tables.Column(accessor="key__source")
+    source = tables.Column()
     verdict = tables.Column(verbose_name="Result")
     answer = tables.Column(accessor="delivery__answer", verbose_name="Answered", attrs=NUMERIC)
     size = tables.Column(accessor="delivery__size_bytes", verbose_name="Bytes", attrs=NUMERIC)
@@ -59,7 +58,7 @@ class DeliveryTable(RowsTable):
         return parts.number(value)
 
     def render_at(self, record: Receipt) -> SafeString:
-        return self.time(record.at, record.key.source.zone)
+        return self.time(record.at, record.source.zone)
 
 
 class RefusalFilter(StrictFilter):

@@ -16,7 +16,7 @@ from reliability.models import Receipt, Refusal
 @page(needs="view_job")
 def index(request: OperatorRequest) -> HttpResponse:
     """List what deliveries did to the keys they carried, newest first."""
-    receipts = for_tenant(request, Receipt.objects.select_related("key__source", "delivery"))
+    receipts = for_tenant(request, Receipt.objects.select_related("source", "key", "delivery"))
     asked = DeliveryFilter(request, receipts)
     return show_list(request, asked, DeliveryTable, template="deliveries/index.html")
 
