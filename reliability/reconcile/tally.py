@@ -44,19 +44,26 @@ class Tally:
     def _line(self, line: Line) -> None:
         self.lines += 1
         self.sums[line.settlement_unit] += line.effect_minor
-        gross = line.amount_minor if line.settled_minor is None else line.settled_minor
-        if (
-            line.net_minor is not None
-            and line.fee_minor is not None
-            and gross - line.fee_minor != line.net_minor
-        ):
-            self.broken_net += 1
-            self.broken_at = self.broken_at or line.position
+        if line.net_minor is not None and line.fee_minor is not None:
+            gross = line.amount_minor if line.settled_minor is None else line.settled_minor
+            if gross - line.fee_minor != line.net_minor:
+                self.broken_net += 1
+                self.broken_at = self.broken_at or line.position
         if (
             at := line.booked_at or (None if line.booked_day else line.occurred_at)
         ) is not None:
-            self.earliest_at = at if self.earliest_at is None else min(self.earliest_at, at)
-            self.latest_at = at if self.latest_at is None else max(self.latest_at, at)
+            self._instant(at)
         elif (day := line.booked_day or line.occurred_day) is not None:
-            self.first_day = day if self.first_day is None else min(self.first_day, day)
-            self.last_day = day if self.last_day is None else max(self.last_day, day)
+            self._day(day)
+
+    def _instant(self, at: datetime) -> None:
+        if self.earliest_at is None or at < self.earliest_at:
+            self.earliest_at = at
+        if self.latest_at is None or at > self.latest_at:
+            self.latest_at = at
+
+    def _day(self, day: date) -> None:
+        if self.first_day is None or day < self.first_day:
+            self.first_day = day
+        if self.last_day is None or day > self.last_day:
+            self.last_day = day

@@ -5,6 +5,7 @@ Columns and units: docs.stripe.com/reports/report-types/balance (amounts in majo
 
 from collections.abc import Iterator
 from datetime import UTC, timezone
+from operator import itemgetter
 from typing import BinaryIO
 from zoneinfo import ZoneInfo
 
@@ -68,6 +69,7 @@ class StripeRow:
     def __init__(self, header: Row, rules: SourceRules, *, booked: str = "") -> None:
         """``booked`` names the column (without ``_utc``) of the day that decides coverage."""
         self._index = index = header_index(header, NEEDED)
+        self._needed = itemgetter(*(index[name] for name in NEEDED))
         self._width = len(header.values)
         self._zone = zone_of(rules.zone)
         self._units = Units({**STRIPE, **rules.exponents})
@@ -97,32 +99,25 @@ class StripeRow:
             return Quarantined(row.position, row.raw, str(error))
 
     def _line(self, row: Row) -> Line:
-        values, at = whole(row, self._width), self._index
-        settled = self._units.of(values[at["currency"]])
-        gross = self._minor(values[at["gross"]], settled.exponent)
+        values = whole(row, self._width)
+        own_id, currency, gross_text, fee_text, net_text, category = self._needed(values)
+        settled = self._units.of(currency)
+        gross = self._minor(gross_text, settled.exponent)
+        fee = self._minor(fee_text, settled.exponent)
+        net = self._minor(net_text, settled.exponent)
         amount, unit = self._presentment(values, gross, settled)
         occurred = _moment(values, self._created)
-        available = _moment(values, self._available)
         booked = _moment(values, self._booked)
-        if occurred == NEVER:
+        available = _moment(values, self._available)
+        if occurred is NEVER:
             raise RowRefused("the row has no creation time")
         references = {name: values[i] for name, i in self._references if values[i]}
+        # In the order of ``Line``: by name, a million of them take half a second longer.
         return Line(
-            row.position, row.raw, values[at["reporting_category"]], amount, *unit,
-            provider_id=values[at["balance_transaction_id"]] or None,
-            references=references,
-            settled_minor=gross,
-            settled_currency=settled.currency,
-            settled_exponent=settled.exponent,
-            fee_minor=self._minor(values[at["fee"]], settled.exponent),
-            net_minor=self._minor(values[at["net"]], settled.exponent),
-            occurred_at=occurred.at,
-            occurred_day=occurred.day,
-            booked_at=booked.at,
-            booked_day=booked.day,
-            available_at=available.at,
-            available_day=available.day,
-            group=references.get("payout"),
+            row.position, row.raw, category, amount, *unit, own_id or None, references,
+            gross, *settled, fee, net,
+            occurred.at, occurred.day, booked.at, booked.day, available.at, available.day,
+            "", references.get("payout"),
         )  # fmt: skip
 
     def _presentment(self, values: list[str], gross: int, settled: Unit) -> tuple[int, Unit]:
