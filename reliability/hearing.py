@@ -29,7 +29,11 @@ def _watch(consumer: Any) -> None:
     pause, queues = threading.Event(), list(consumer.app.amqp.queues.consume_from)
     before = None
     while not pause.wait(LOOK_SECONDS):
-        now = _unheard(queues, consumer.app.connection_for_read())
+        try:
+            now = _unheard(queues, consumer.app.connection_for_read())
+        except Exception:  # a watch that ended would be missed by nobody until it is needed
+            logger.exception("hearing_not_known")
+            now = None
         if now is not None and now == before:
             logger.warning("worker_deaf", extra={"started": now})
             consumer.call_soon(_connect_anew)
