@@ -1,6 +1,7 @@
 """How many decimals each provider gives each currency; a currency not listed is refused."""
 
 from collections.abc import Mapping
+from decimal import Decimal
 from types import MappingProxyType
 
 from reliability.errors import ReliabilityError
@@ -71,3 +72,10 @@ def money(amount_minor: int, currency: str, exponent: int) -> str:
     whole = f"{int(digits[: len(digits) - exponent]):,}"
     part = f".{digits[-exponent:]}" if exponent else ""
     return f"{currency} {sign}{whole}{part}"
+
+
+def major(amount_minor: int | None, exponent: int | None, decimal: str = ".") -> str:
+    """Write a minor amount as a bare number for machines: ``-1234.50``; nothing for none."""
+    if amount_minor is None:
+        return ""
+    return f"{Decimal(amount_minor).scaleb(-(exponent or 0)):f}".replace(".", decimal)

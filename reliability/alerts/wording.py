@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
+from reliability.currencies import money
 from reliability.models import AlertRule
 
 Measure = AlertRule.Measure
@@ -75,14 +76,12 @@ def at(moment: datetime, zone: str) -> str:
 
 def sums(amounts: Iterable[tuple[int | None, str, int | None]]) -> str:
     """Say minor units per currency, never added up: ``EUR 345.50 and GBP 20.00``."""
-    said = [_money(minor, unit, places or 0) for minor, unit, places in amounts if minor]
+    said = [
+        money(abs(minor), unit.upper(), places or 0)
+        for minor, unit, places in amounts
+        if minor
+    ]
     return " and ".join(said)
-
-
-def _money(minor: int, currency: str, exponent: int) -> str:
-    whole, part = divmod(abs(minor), 10**exponent)
-    cents = f".{part:0{exponent}}" if exponent else ""
-    return f"{currency.upper()} {whole}{cents}"
 
 
 def headline(measure: str, value: int, scope: str) -> str:

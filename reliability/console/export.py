@@ -6,7 +6,6 @@ import io
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
-from decimal import Decimal
 from typing import Any
 
 from django.db.models import QuerySet
@@ -14,6 +13,7 @@ from django.db.models import QuerySet
 from reliability.console.access import OperatorRequest
 from reliability.console.compared import CAUSES, WORDS
 from reliability.console.filters import NotUnderstood
+from reliability.currencies import major
 from reliability.models import Report, Verdict
 
 #: OWASP, "CSV Injection": a cell that starts with one of these may run as a formula.
@@ -89,20 +89,13 @@ def _cells(verdict: Verdict, currencies: list[str], decimal: str) -> list[str]:
         verdict.reference or "",
     ]
     place = [str(line.position) if line else "", (line.provider_id or "") if line else ""]
-    theirs = _amount(verdict.their_minor, verdict.exponent, decimal)
-    ours = _amount(verdict.our_minor, verdict.our_exponent or verdict.exponent, decimal)
+    theirs = major(verdict.their_minor, verdict.exponent, decimal)
+    ours = major(verdict.our_minor, verdict.our_exponent or verdict.exponent, decimal)
     amounts = []
     for currency in currencies:
         amounts.append(theirs if currency == verdict.currency else "")
         amounts.append(ours if currency == (verdict.our_currency or verdict.currency) else "")
     return [*map(guarded, [*words, *place]), *amounts]
-
-
-def _amount(minor: int | None, exponent: int | None, decimal: str) -> str:
-    """Write an amount in major units; a number, so a minus needs no guard."""
-    if minor is None:
-        return ""
-    return f"{Decimal(minor).scaleb(-(exponent or 0)):f}".replace(".", decimal)
 
 
 def as_json(report: Report) -> Iterator[bytes]:

@@ -4,7 +4,6 @@ import csv
 import io
 import json
 from collections.abc import Iterator
-from decimal import Decimal
 from typing import Any
 
 from django.db import transaction
@@ -16,6 +15,7 @@ from reliability.console.export import guarded
 from reliability.console.filters import NotUnderstood
 from reliability.console.paging import paged
 from reliability.console.redact import hide
+from reliability.currencies import major
 from reliability.models import AuditEntry, DeadLetter
 from reliability.work.dead_letters import Act
 
@@ -113,11 +113,10 @@ def _facts(letter: DeadLetter) -> dict[str, Any]:
 def _cells(letter: DeadLetter) -> list[str]:
     facts = _facts(letter)
     words = [guarded(str(facts[name])) for name in WORDS]
-    return [*words, str(letter.round), _amount(letter), letter.currency or "", facts["id"]]
-
-
-def _amount(letter: DeadLetter) -> str:
-    """Write an amount in major units; a number, so a minus needs no guard."""
-    if letter.amount_minor is None:
-        return ""
-    return f"{Decimal(letter.amount_minor).scaleb(-(letter.exponent or 0)):f}"
+    return [
+        *words,
+        str(letter.round),
+        major(letter.amount_minor, letter.exponent),
+        letter.currency or "",
+        facts["id"],
+    ]

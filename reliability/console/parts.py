@@ -73,6 +73,11 @@ def number(value: "int | Counted") -> str:
     return f"{value:,}".replace(",", THIN)
 
 
+def are(n: int) -> str:
+    """Give the verb to a number of things."""
+    return "is" if n == 1 else "are"
+
+
 def money(minor: int | None, currency: str | None, exponent: int | None) -> str:
     """Write minor units as an amount, with the exponent the provider uses; nothing for none."""
     if minor is None or not currency:

@@ -14,7 +14,7 @@ from reliability.console.access import OperatorRequest, for_tenant, page
 from reliability.console.conservation import conservation
 from reliability.console.dry_run import under_way
 from reliability.console.pages import show
-from reliability.console.parts import number
+from reliability.console.parts import are, number
 from reliability.console.pauses import paused_now
 from reliability.models import Alert, AlertRule, DeadLetter, Redrive, Report, Source
 
@@ -126,15 +126,11 @@ def _reports_said(reports: Sequence[Report]) -> Iterator[str]:
         yield f"{n} of {len(reports)} newest reports cannot be relied on."
     if n := many[state.UNPROVEN]:
         yield (
-            f"{n} of {len(reports)} newest reports {_is(n)} unproven: "
+            f"{n} of {len(reports)} newest reports {are(n)} unproven: "
             "no count or balance shows that no row is missing."
         )
     if n := many[state.FORCED]:
-        yield f"{n} of {len(reports)} newest reports {_is(n)} forced."
-
-
-def _is(n: int) -> str:
-    return "is" if n == 1 else "are"
+        yield f"{n} of {len(reports)} newest reports {are(n)} forced."
 
 
 def _layers_said(context: dict[str, Any]) -> str:

@@ -10,7 +10,7 @@ from reliability.console.access import OperatorRequest, act, for_tenant, owned, 
 from reliability.console.choices import act_of, read_seen, reasoned
 from reliability.console.filters import NotUnderstood
 from reliability.console.pages import show
-from reliability.console.parts import number
+from reliability.console.parts import are, number
 from reliability.console.recovering import WITH_LINES, plan
 from reliability.models import Discrepancy, Report
 from reliability.reconcile.recover_many import LeftOut, Many, recover_many
@@ -61,7 +61,7 @@ def _seen(request: OperatorRequest, report: Report) -> list[Discrepancy]:
 
 def _tell(request: OperatorRequest, many: Many) -> None:
     if n := len(many.recovered):
-        messages.success(request, f"{number(n)} {_are(n)} being recovered.")
+        messages.success(request, f"{number(n)} {are(n)} being recovered.")
     if n := len(many.asked):
         needs = "needs" if n == 1 else "need"
         messages.warning(
@@ -80,11 +80,7 @@ def _left_out(left: list[LeftOut]) -> str:
     n = len(left)
     if n > TOLD_MAX:
         told.append(f"And {number(n - TOLD_MAX)} more.")
-    return f"{number(n)} {_are(n)} left out. {' '.join(told)}"
-
-
-def _are(n: int) -> str:
-    return "is" if n == 1 else "are"
+    return f"{number(n)} {are(n)} left out. {' '.join(told)}"
 
 
 def _report(request: OperatorRequest, public_id: str) -> Report:
