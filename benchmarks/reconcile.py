@@ -5,6 +5,7 @@
 ``compare``: seconds from the file to the report with everything stored (lines, verdicts,
 discrepancies). The limit copies lines that are parsed already and joins them, into tables with the
 same indexes. ``memory``: how far the client's peak rises above where it began, by size.
+``--part tenfold``, only where it is asked for: ten times the lines beside the lines.
 """
 
 import csv
@@ -243,6 +244,14 @@ def memory(size: int, folder: Path) -> Figures:
     return figures
 
 
+def tenfold(size: int, folder: Path) -> Figures:
+    """One day and one of ten times its lines: work that grows faster than its lines shows here."""
+    figures = Figures("reconcile, ten times the lines", "s", lower_is_better=True)
+    for name, lines in (("a tenth of the lines", size), ("ours", 10 * size)):
+        figures.add(name, ours(Day(lines, folder)))
+    return figures
+
+
 def _peak_mib() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
@@ -279,5 +288,7 @@ def main(*, size: int | None, rounds: int, parts: list[str], as_json: bool) -> N
             found.append(memory(chosen, folder))
         if "compare" in parts:
             found.append(compare(chosen, rounds, folder))
+        if "tenfold" in parts:
+            found.append(tenfold(chosen, folder))
     report(found, as_json=as_json)
     sys.stdout.flush()
