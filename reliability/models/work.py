@@ -244,6 +244,7 @@ class DeadLetter(models.Model):
             ),
             models.Index(
                 fields=["tenant", "fingerprint", "-buried_at", "-id"],
+                include=["amount_minor", "currency", "exponent"],
                 name="letters_open_by_cause",
                 condition=Q(status="open"),
             ),
