@@ -14,6 +14,7 @@ from django.utils import timezone
 from reliability.console.causes import _grouped
 from reliability.console.lists.letter_filter import DeadLetterFilter
 from reliability.console.paging import below
+from reliability.console.risk import UNIT
 from reliability.models import DeadLetter
 from tests.database import many, world
 from tests.database.test_plans import indexes_in
@@ -114,6 +115,13 @@ def test_a_cause_is_found_by_its_own_index(tenant_id: int) -> None:
     rows = listed(tenant_id, "cause=LedgerDown: locked")
     assert set(indexes_in(plan_of(rows[:PAGE]))) == {"letters_open_by_cause"}
     assert rows.count() == RARE
+
+
+def test_the_money_of_a_cause_is_summed_off_its_index(tenant_id: int) -> None:
+    rows = listed(tenant_id, "cause=LedgerDown: locked").order_by().values(*UNIT)
+    plan = plan_of(rows[:PAGE])
+    assert set(indexes_in(plan)) == {"letters_open_by_cause"}
+    assert "Index Only Scan" in steps(plan)
 
 
 @pytest.mark.parametrize(
