@@ -22,7 +22,7 @@ from benchmarks import ledger
 from benchmarks.measure import ROOT, Figures, processes, report, rounds, wait_until
 from benchmarks.peers import celery_claim, dramatiq_plain, effect, procrastinate_jobs
 from reliability.claim.accept import Asked, claim
-from reliability.claim.enqueue import enqueue, enqueue_many, internal_source
+from reliability.claim.enqueue import OwnSource, enqueue, enqueue_many, internal_source
 from reliability.handlers import find
 from reliability.models import Tenant
 
@@ -32,6 +32,8 @@ WORKER = ("worker", "--concurrency=2", "--loglevel=ERROR", "--without-gossip", "
 OURS = [[*CELERY, "reliability.project", *WORKER, "--queues=local,outside"]]
 SETTLE_SECONDS = 120
 MANY, GROWN = 1_000, 100
+SAME_ROWS = "the same rows by a bare statement"
+SAME_ROWS_SQL = (ROOT / "benchmarks" / "same_rows.sql").read_text()
 ADDRESSES = ("DATABASE_URL", "BROKER_URL")
 
 
@@ -85,6 +87,11 @@ class Bench:
                 for n in range(start, min(start + 1000, jobs))
             ])  # fmt: skip
         self.db.execute("VACUUM ANALYZE reliability_job")
+
+    def same_rows(self, own: OwnSource, keys: list[str]) -> None:
+        """Insert what ``enqueue`` leaves behind, and ask nothing."""
+        rows = {"tenant_id": own.tenant_id, "source_id": own.pk, "keys": keys}
+        self.db.execute(SAME_ROWS_SQL, rows, prepare=True)
 
     def ours(self, kind: str) -> float:
         self.clear()
@@ -189,7 +196,7 @@ def throughput(bench: Bench, count: int) -> Iterator[Figures]:
 
 def enqueueing(bench: Bench, count: int) -> Iterator[Figures]:
     tenant, _ = Tenant.objects.get_or_create(slug="bench", defaults={"name": "Bench"})
-    some = max(bench.jobs // 10, 500)
+    some, own = max(bench.jobs // 10, 500), internal_source(tenant, "bench.local")
     bench.peer_jobs()
 
     def per_second(step: Callable[[int], object]) -> float:
@@ -215,6 +222,7 @@ def enqueueing(bench: Bench, count: int) -> Iterator[Figures]:
             lambda n: enqueue("bench.local", key=f"{uuid4()}", tenant=tenant, payload={})
         ),
         "celery with a row": lambda: per_second(with_row),
+        SAME_ROWS: lambda: per_second(lambda n: bench.same_rows(own, [f"{uuid4()}"])),
         "limit": lambda: per_second(bare),
     }, single)  # fmt: skip
     yield single
@@ -222,7 +230,10 @@ def enqueueing(bench: Bench, count: int) -> Iterator[Figures]:
 
 
 def bulk(bench: Bench, tenant: Tenant, count: int) -> Figures:
-    keys = [f"{uuid4()}" for _ in range(MANY * 10)]
+    keys, own = (
+        [f"{uuid4()}" for _ in range(MANY * 10)],
+        internal_source(tenant, "bench.local"),
+    )
 
     def many(step: Callable[[list[str]], object]) -> float:
         bench.clear()
@@ -243,6 +254,7 @@ def bulk(bench: Bench, tenant: Tenant, count: int) -> Figures:
         "ours": lambda: many(
             lambda some: enqueue_many("bench.local", [(key, {}) for key in some], tenant=tenant)
         ),
+        SAME_ROWS: lambda: many(partial(bench.same_rows, own)),
         "limit": lambda: many(bare_unnest),
     }, figures)  # fmt: skip
     return figures
