@@ -5,7 +5,8 @@
 ``compare``: seconds from the file to the report with everything stored (lines, verdicts,
 discrepancies). The limit copies lines that are parsed already and joins them, into tables with the
 same indexes. ``memory``: how far the client's peak rises above where it began, by size.
-``--part tenfold``, only where it is asked for: ten times the lines beside the lines.
+``--part tenfold``, only where it is asked for: ten times the lines beside the lines (a file is at
+most 1 GiB: ``--size 800000``).
 """
 
 import csv
