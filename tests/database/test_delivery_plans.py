@@ -35,6 +35,8 @@ def source() -> Source:
         world.tenant().pk, source_ids, SOURCES, EACH * SOURCES,
     )  # fmt: skip
     world.query("ANALYZE reliability_receipt, reliability_job")
+    # What is not yet vacuumed is read by bitmap; here is asked whether the index would do alone.
+    world.query("SET LOCAL enable_bitmapscan = off")
     return Source.objects.get(slug="source-3")
 
 
@@ -57,12 +59,14 @@ def test_one_sources_deliveries_are_counted_without_reading_the_others(
     receipts: "QuerySet[Receipt]",
 ) -> None:
     assert receipts.count() == EACH
-    assert set(indexes_in(plan_of(receipts.values("pk")[:COUNTED]))) == {
-        "receipts_of_a_source"
-    }
+    plan = plan_of(receipts.values("pk")[:COUNTED])
+    assert set(indexes_in(plan)) == {"receipts_of_a_source"}
+    assert "Index Only Scan" in steps(plan)
 
 
 def test_one_sources_jobs_are_counted_without_reading_the_others(source: Source) -> None:
     rows = Job.objects.filter(tenant=source.tenant, source=source)
     assert rows.count() == EACH
-    assert set(indexes_in(plan_of(rows.values("pk")[:COUNTED]))) == {"jobs_of_a_source"}
+    plan = plan_of(rows.values("source")[:COUNTED])
+    assert set(indexes_in(plan)) == {"jobs_of_a_source"}
+    assert "Index Only Scan" in steps(plan)
