@@ -59,7 +59,7 @@ def test_a_lost_job_of_a_counted_stretch_is_missed_at_its_next_count(source: Sou
     count_ledger(NOW)
     lose("a-2")
     assert conservation(source.tenant).missing == 0, "old keys are not read again"
-    count_ledger(NOW + MINUTE)
+    assert count_ledger(NOW + MINUTE) == 2, "both are counted again"
     assert conservation(source.tenant).missing == 1
     assert keys_without_job(Scope(tenant=source.tenant), NOW) == {source.pk: 1}
     assert first_lost(source.pk) == "a-2"
@@ -83,6 +83,21 @@ def test_a_pass_counts_one_new_stretch_and_the_one_counted_longest_ago(
         counted = Stretch.objects.order_by("number").values_list("number", "counted_at")
         counts.append([(number, (at - NOW) // MINUTE) for number, at in counted])
     assert counts == [[(1, 0)], [(1, 1), (3, 1)], [(1, 2), (3, 1)], [(1, 2), (3, 3)]]
+
+
+def test_a_stretch_has_its_first_key_and_its_last_and_none_of_its_neighbours() -> None:
+    source = world.source()
+    for key in (20_000, 39_999, 40_000, 59_999, 119_999, 120_000):
+        world.query("SELECT setval('reliability_processedkey_id_seq', %s)", key - 1)
+        many.dead_letters(source, 1, kind=f"key {key}")
+    assert count_ledger(NOW) == 3
+    counted = Stretch.objects.order_by("number").values_list("number", "accepted")
+    assert list(counted) == [(1, 2), (2, 2), (5, 1)]
+
+
+def test_an_empty_ledger_has_no_stretch_to_count() -> None:
+    assert count_ledger(NOW) == 0
+    assert not Stretch.objects.exists()
 
 
 def test_each_source_and_tenant_has_its_own_count(source: Source) -> None:

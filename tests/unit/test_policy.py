@@ -92,26 +92,52 @@ def test_full_jitter_draws_the_whole_wait_and_no_jitter_draws_nothing() -> None:
 
 
 def test_one_attempt_is_refused_by_its_right_name() -> None:
-    with pytest.raises(UseRunOnce, match=r"policy=RunOnce\(\)"):
+    with pytest.raises(UseRunOnce) as refused:
         Backoff(first=SECOND, cap=HOUR, attempts=1)
+    assert str(refused.value) == (
+        "Backoff(attempts=1) never retries: write policy=RunOnce(), whose failures go to a "
+        "person at once."
+    )
+
+
+NO_SPAN = "first must be above zero and cap no shorter than first."
 
 
 @pytest.mark.parametrize(
     ("first", "cap", "attempts", "factor", "why"),
     [
-        (SECOND, HOUR, 0, 2.0, "attempts must be 2 to 1000, not 0"),
-        (SECOND, HOUR, 1_001, 2.0, "attempts must be 2 to 1000, not 1001"),
-        (timedelta(0), HOUR, 5, 2.0, "first must be above zero"),
-        (HOUR, SECOND, 5, 2.0, "cap no shorter than first"),
-        (SECOND, HOUR, 5, 0.9, "factor must be 1 to 64, not 0.9"),
-        (SECOND, HOUR, 5, float("nan"), "factor must be 1 to 64, not nan"),
+        (SECOND, HOUR, 0, 2.0, "attempts must be 2 to 1000, not 0."),
+        (SECOND, HOUR, 1_001, 2.0, "attempts must be 2 to 1000, not 1001."),
+        (timedelta(0), HOUR, 5, 2.0, NO_SPAN),
+        (HOUR, SECOND, 5, 2.0, NO_SPAN),
+        (SECOND, HOUR, 5, 0.9, "factor must be 1 to 64, not 0.9."),
+        (SECOND, HOUR, 5, 64.1, "factor must be 1 to 64, not 64.1."),
+        (SECOND, HOUR, 5, float("nan"), "factor must be 1 to 64, not nan."),
     ],
 )
 def test_a_policy_that_makes_no_sense_is_refused(
     first: timedelta, cap: timedelta, attempts: int, factor: float, why: str
 ) -> None:
-    with pytest.raises(ValueError, match=why):
+    with pytest.raises(ValueError) as refused:  # noqa: PT011 - its words are compared whole
         Backoff(first=first, cap=cap, attempts=attempts, factor=factor)
+    assert str(refused.value) == f"Backoff: {why}"
+
+
+@pytest.mark.parametrize(
+    ("cap", "attempts", "factor", "waits"),
+    [
+        (SECOND, 4, 2.0, [1, 1, 1]),
+        (HOUR, 4, 1, [1, 1, 1]),
+        (HOUR, 4, 64, [1, 64, 3_600]),
+        (HOUR, 2, 2.0, [1]),
+    ],
+    ids=["cap as first", "factor 1", "factor 64", "two attempts"],
+)
+def test_a_policy_at_the_edge_of_what_makes_sense_is_taken(
+    cap: timedelta, attempts: int, factor: float, waits: list[float]
+) -> None:
+    policy = Backoff(first=SECOND, cap=cap, attempts=attempts, factor=factor)
+    assert policy.waits_max() == seconds(*waits)
 
 
 @pytest.mark.parametrize(
@@ -127,6 +153,12 @@ def test_filling_chooses_the_most_attempts_whose_waits_fit(
 def test_the_shipped_policies_are_five_attempts_and_twelve() -> None:
     assert (USER_FACING.attempts, USER_FACING.user_facing) == (5, True)
     assert (BACKGROUND.attempts, BACKGROUND.user_facing) == (12, False)
+
+
+def test_the_shipped_policies_wait_three_seconds_in_all_and_a_little_over_an_hour() -> None:
+    assert USER_FACING.waits_max() == seconds(0.2, 0.4, 0.8, 1.6)
+    assert BACKGROUND.waits_max() == seconds(2, 4, 8, 16, 32, 64, 128, 256, 512, 1_024, 2_048)
+    assert (USER_FACING.cap, BACKGROUND.cap) == (30 * SECOND, HOUR)
 
 
 # What follows an attempt
