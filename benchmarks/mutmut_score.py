@@ -42,6 +42,10 @@ TESTS = {
     ),
     "reliability/sweep/prune.py": (f"{DATABASE}/test_prune.py", f"{DATABASE}/test_purge.py"),
     "reliability/sweep/ledger.py": (f"{DATABASE}/test_stretches.py",),
+    "reliability/work/lease.py": tuple(
+        f"{DATABASE}/test_{name}.py"
+        for name in ("lease", "failures", "work", "inline", "forward")
+    ),
 }
 """Each module with the tests that are about it, the quickest to fail first."""
 
