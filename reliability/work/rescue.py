@@ -95,7 +95,7 @@ def hold_and_free(limit: int) -> int:
     waiting = Job.objects.ready().filter(held=Job.Hold.KIND_UNKNOWN, kind__in=known)
     freed = 0
     for kind in kinds():
-        ids = _some(waiting.filter(kind=kind.name), limit)
+        ids = _some(waiting.filter(kind=kind.name), limit - freed)
         freed += Job.objects.filter(
             pk__in=ids, state=Job.State.READY, held=Job.Hold.KIND_UNKNOWN
         ).update(held="", queue=kind.queue)

@@ -185,12 +185,24 @@ def plain(result: Any) -> Any:
     if result is None or isinstance(result, Deferred):
         return result
     try:
-        text = json.dumps(result, allow_nan=False)
+        text = json.dumps(result, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError, RecursionError):
         return {"not kept": f"a {type(result).__name__} is not JSON"}
-    if len(text) > conf().result_bytes_max or "\\u0000" in text or "\\ud" in text:
+    if not _can_be_stored(text):
         return {"not kept": "too large, or text that cannot be stored"}
     return json.loads(text)
+
+
+_NUL = re.compile(r"(?<!\\)(?:\\\\)*\\u0000")
+"""An escaped NUL, and no backslash of the text's own with ``u0000`` behind it."""
+
+
+def _can_be_stored(text: str) -> bool:
+    try:
+        size = len(text.encode())
+    except UnicodeEncodeError:  # a lone surrogate
+        return False
+    return size <= conf().result_bytes_max and not _NUL.search(text)
 
 
 def error_of(error: BaseException) -> dict[str, str]:

@@ -186,7 +186,10 @@ def circular() -> list[Any]:
         ("nul \x00", {"not kept": "too large, or text that cannot be stored"}),
         ("surrogate \ud800", {"not kept": "too large, or text that cannot be stored"}),
         ("x" * 70_000, {"not kept": "too large, or text that cannot be stored"}),
+        (["an escaped nul \\\x00"], {"not kept": "too large, or text that cannot be stored"}),
         ({1: (2, 3)}, {"1": [2, 3]}),
+        ("paid \N{PARTY POPPER}, 완료", "paid \N{PARTY POPPER}, 완료"),
+        (r"C:\udata\u0000 is a path", r"C:\udata\u0000 is a path"),
     ],
 )
 def test_a_result_that_cannot_be_stored_does_not_cost_the_effect(

@@ -109,6 +109,14 @@ def test_a_rule_moves_no_more_than_its_limit_and_says_that_more_may_wait(
     assert (getattr(second, counted), second.left) == (1, False)
 
 
+def test_kinds_that_are_known_again_share_one_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    for kind in ("local", "once"):
+        jobs(kind, 2, kind)
+    Job.objects.update(held=Job.Hold.KIND_UNKNOWN)
+    monkeypatch.setitem(conf().__dict__, "sweep_batch_max", 3)
+    assert [sweep("worker").freed for _ in range(3)] == [3, 1, 0]
+
+
 def test_a_pass_that_broke_is_recorded_as_one_that_was_not_good(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
