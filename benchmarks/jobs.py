@@ -196,7 +196,8 @@ def throughput(bench: Bench, count: int) -> Iterator[Figures]:
 
 def enqueueing(bench: Bench, count: int) -> Iterator[Figures]:
     tenant, _ = Tenant.objects.get_or_create(slug="bench", defaults={"name": "Bench"})
-    some, own = max(bench.jobs // 10, 500), internal_source(tenant, "bench.local")
+    some = max(bench.jobs // 10, 500)
+    own = internal_source(tenant, "bench.local")
     bench.peer_jobs()
 
     def per_second(step: Callable[[int], object]) -> float:
@@ -226,14 +227,11 @@ def enqueueing(bench: Bench, count: int) -> Iterator[Figures]:
         "limit": lambda: per_second(bare),
     }, single)  # fmt: skip
     yield single
-    yield bulk(bench, tenant, count)
+    yield bulk(bench, tenant, own, count)
 
 
-def bulk(bench: Bench, tenant: Tenant, count: int) -> Figures:
-    keys, own = (
-        [f"{uuid4()}" for _ in range(MANY * 10)],
-        internal_source(tenant, "bench.local"),
-    )
+def bulk(bench: Bench, tenant: Tenant, own: OwnSource, count: int) -> Figures:
+    keys = [f"{uuid4()}" for _ in range(MANY * 10)]
 
     def many(step: Callable[[list[str]], object]) -> float:
         bench.clear()

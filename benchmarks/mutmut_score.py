@@ -25,11 +25,9 @@ from typing import NoReturn
 import libcst
 from mutmut.mutation.file_mutation import create_mutations, deep_replace
 
+from benchmarks.mutants import LEFT_OUT, PASSED, ROOT
 from reliability.embedded.servers import Addresses, throwaway
 
-ROOT = Path(__file__).resolve().parents[1]
-LEFT_OUT = shutil.ignore_patterns(".*", "__pycache__", "*.egg-info", "staticfiles", "shots")
-PASSED = 0
 SECONDS_MIN, BASELINES = 20.0, 5
 """A mutant may run for so many times what the tests take without one, and never shorter than this."""
 WARM = "django.db.models", "django.test", "celery", "kombu", "psycopg", "redis", "lxml.etree"

@@ -140,7 +140,7 @@ def unstorable(line: Line) -> str:
         *line.references.values(),
     )
     text = "".join(texts)
-    return "" if _plain(text) == text else "it holds characters that are no text"
+    return "" if text == _plain(text) else "it holds characters that are no text"
 
 
 def _plain(text: str) -> str:
