@@ -136,7 +136,8 @@ def test_these_answers_are_letters_at_once(status: int, shop: Shop, there: Elsew
 def test_a_destination_may_have_rules_of_its_own(shop: Shop, there: Elsewhere) -> None:
     at = destination(there.url, rules={"404": "retry", "500": "bury", "409": "done"})
     for number, status in enumerate((404, 500, 409)):
-        shop.says = Says(status)
+        # One that waits by chance could be due again before the next is sent.
+        shop.says = Says(status, headers={"Retry-After": "60"})
         deliver(Source.objects.first() or source(at), b'{"id":"evt_%d","type":"t"}' % number)
         world.work_outside()
     states = Job.objects.order_by("pk").values_list("state", flat=True)
