@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from typing import Literal
 
 from reliability.errors import PermanentError, RetryLater, UseRunOnce
@@ -177,6 +178,7 @@ class WorstCase:
         return self.waits + self.work + self.crashes + self.pickups
 
 
+@lru_cache
 def worst_case(policy: Policy, pace: Pace) -> WorstCase:
     """Return S = Σ waits + attempts·limit + crashes·(lease + sweep) + pickups, as upper bounds."""
     waits = policy.waits_max() if isinstance(policy, Backoff) else []

@@ -1,8 +1,9 @@
 """Statements the ORM cannot say in one round trip: one file each, named for what it does."""
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from functools import cache
+from functools import cache, lru_cache
 from importlib import resources
 from time import monotonic
 from typing import Any, TypeVar
@@ -10,6 +11,8 @@ from typing import Any, TypeVar
 import psycopg
 from django.db import connections, router
 from django.db.backends.base.base import BaseDatabaseWrapper
+from psycopg import errors
+from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.rows import class_row
 from psycopg.types.json import JsonbLoader
 
@@ -25,6 +28,8 @@ PLANNED_FOR_SECONDS = 5
 PLANS_KEPT = 32
 """Per connection; the one used longest ago is let go."""
 
+_NAMED = re.compile(r"%\((?P<name>\w+)\)s|%%")
+
 
 @cache
 def statement(name: str) -> str:
@@ -37,6 +42,14 @@ def database() -> BaseDatabaseWrapper:
     return connections[router.db_for_write(Job)]
 
 
+def _connected() -> BaseDatabaseWrapper:
+    """Return this thread's database, connected; of a kept connection the first use is a look."""
+    wrapper = database()
+    wrapper.close_if_health_check_failed()
+    wrapper.ensure_connection()
+    return wrapper
+
+
 def rows(name: str, into: type[Row], /, **params: Any) -> list[Row]:
     """Run the named statement in the current transaction; each row becomes an ``into``.
 
@@ -44,23 +57,40 @@ def rows(name: str, into: type[Row], /, **params: Any) -> list[Row]:
     and ``PLANNED_FOR_SECONDS`` (``conf().prepare_statements``). Errors are Django's own database
     errors.
     """
-    wrapper = database()
-    wrapper.ensure_connection()
+    wrapper = _connected()
     # Django's own cursors bind on the client: these long statements would be planned each time.
-    cursor: psycopg.Cursor[Row] = psycopg.Cursor(
+    cursor: psycopg.RawCursor[Row] = psycopg.RawCursor(
         wrapper.connection, row_factory=class_row(into)
     )
+    given = [params[each] for each in _numbered(name)[1]]
     with wrapper.wrap_database_errors, cursor:
         # Django's connections leave JSON as text; statements here return values.
         cursor.adapters.register_loader("jsonb", JsonbLoader)
         with _preparing(wrapper.connection):
-            cursor.execute(_dated(name), params, prepare=conf().prepare_statements)
+            text = _dated(name, int(monotonic() // PLANNED_FOR_SECONDS))
+            cursor.execute(text, given, prepare=conf().prepare_statements)
         return cursor.fetchall()
 
 
-def _dated(name: str) -> bytes:
+@cache
+def _numbered(name: str) -> tuple[str, tuple[str, ...]]:
+    """Return a statement with $1, $2 … for its parameters, and their names in that order.
+
+    A cursor that takes names looks for those of a long statement anew at each execution.
+    """
+    order: dict[str, int] = {}
+
+    def number(found: re.Match[str]) -> str:
+        named = found["name"]
+        return f"${order.setdefault(named, len(order) + 1)}" if named else "%"
+
+    return _NAMED.sub(number, statement(name)), tuple(order)
+
+
+@lru_cache(maxsize=2 * PLANS_KEPT)
+def _dated(name: str, period: int) -> bytes:
     """Return a statement that is another one, to be planned anew, in each period of a plan."""
-    return f"{statement(name)}\n-- plan {monotonic() // PLANNED_FOR_SECONDS:.0f}".encode()
+    return f"{_numbered(name)[0]}\n-- plan {period}".encode()
 
 
 @contextmanager
@@ -97,8 +127,7 @@ def copying(text: str, params: Sequence[Any] = ()) -> Iterator[psycopg.Copy]:
 
     The connection is taken up until the block ends: nothing else may be asked of it meanwhile.
     """
-    wrapper = database()
-    wrapper.ensure_connection()
+    wrapper = _connected()
     with (
         wrapper.wrap_database_errors,
         wrapper.connection.cursor() as cursor,
@@ -108,8 +137,19 @@ def copying(text: str, params: Sequence[Any] = ()) -> Iterator[psycopg.Copy]:
 
 
 def command(text: str) -> None:
-    """Send commands that take no parameters and return nothing, in one round trip."""
-    wrapper = database()
-    wrapper.ensure_connection()
+    """Send commands that take no parameters and return nothing, in one round trip.
+
+    Inside a transaction libpq sends them itself: each job of a batch needs some, and what a cursor
+    does around them costs more than they do.
+    """
+    wrapper = _connected()
+    connection: psycopg.Connection[Any] = wrapper.connection
     with wrapper.wrap_database_errors:
-        wrapper.connection.execute(text)
+        if connection.pgconn.transaction_status != TransactionStatus.INTRANS:
+            connection.execute(text)
+            return
+        result = connection.pgconn.exec_(text.encode())
+        if connection.broken:
+            raise errors.OperationalError(result.get_error_message())
+        if result.status == ExecStatus.FATAL_ERROR:
+            raise errors.error_from_result(result)
