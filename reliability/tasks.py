@@ -9,7 +9,13 @@ from typing import Any
 
 import billiard
 from celery import shared_task
-from celery.signals import worker_init, worker_process_init, worker_ready, worker_shutting_down
+from celery.signals import (
+    task_prerun,
+    worker_init,
+    worker_process_init,
+    worker_ready,
+    worker_shutting_down,
+)
 from django.db import DatabaseError, close_old_connections
 from django.utils import timezone
 
@@ -110,6 +116,12 @@ def refuse_bad_settings(**_: Any) -> None:
 # Stop: a flag all children see, so that nothing more starts; then a nudge for what still runs.
 
 _stopping = multiprocessing.get_context("fork").Value("b", 0, lock=False)
+
+
+@task_prerun.connect
+def look_at_the_connection(**_: Any) -> None:
+    """Have a task find out whether the connection kept from the one before still answers."""
+    close_old_connections()
 
 
 @worker_process_init.connect

@@ -93,6 +93,23 @@ def serving(log: Path) -> Iterator[Web]:
         server.wait()
 
 
+@contextmanager
+def working(log: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a worker of local jobs, one process, until the block ends."""
+    options = ["--pool=solo", "--queues=local", "--hostname=one@%h", *programs.QUIET]
+    with log.open("wb") as out:
+        worker = subprocess.Popen(
+            [sys.executable, *programs.CELERY, "worker", *options],
+            cwd=ROOT, env=environment() | {"RELIABILITY_PROCESS": "worker"},
+            stdout=out, stderr=out,
+        )  # fmt: skip
+    try:
+        yield worker
+    finally:
+        worker.terminate()
+        worker.wait(START_SECONDS)
+
+
 def environment() -> dict[str, str]:
     """Address the tests' database, with the key ring that sealed its secrets."""
     database = connection.settings_dict

@@ -2,7 +2,6 @@
 
 import pickle
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +15,7 @@ from reliability.claim.enqueue import enqueue
 from reliability.models import Job
 from reliability.outbound.senders import TEST_TYPE
 from tests.database import world
-from tests.database.live import ROOT, environment
+from tests.database.live import working
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -59,17 +58,8 @@ def put(arguments: Any, content_type: str, body: bytes | None = None) -> None:
 
 @pytest.fixture
 def worker(tmp_path: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    celery = [sys.executable, "-m", "celery", "-A", "reliability.project", "worker"]
-    options = ["--pool=solo", "--queues=local", "--loglevel=INFO", "--hostname=garbage@%h",
-               "--without-gossip", "--without-mingle", "--without-heartbeat"]  # fmt: skip
-    with (tmp_path / "worker.log").open("wb") as log:
-        running = subprocess.Popen(
-            [*celery, *options], cwd=ROOT, stdout=log, stderr=log,
-            env=environment() | {"RELIABILITY_PROCESS": "worker"},
-        )  # fmt: skip
+    with working(tmp_path / "worker.log") as running:
         yield running
-        running.terminate()
-        running.wait(SECONDS)
 
 
 def test_a_pickle_and_revived_types_in_the_broker_are_refused_and_the_worker_lives(
