@@ -57,7 +57,7 @@ def ring(queue: str) -> None:
     """Tell a worker to look at ``queue`` now. Carries no job; a broker that is down is no error.
 
     Bells of one process are coalesced: the first rings at once, all that follow within 5 ms ring
-    once more together. Where several do, the next ones wait 10 ms, then 20 and 40 ms.
+    once more together. While more than one rings per 5 ms, they wait 10 ms, then 20 and 40 ms.
     """
     _bell.ring(queue)
 
@@ -103,7 +103,8 @@ class _Bell:
                 self.ringing[queue] = 0
         if again:
             self._send(queue)
-            wait = min(waited * 2, AGAIN_MAX) if again > 1 else AGAIN_FIRST
+            flood = again * AGAIN_FIRST > waited
+            wait = min(waited * 2, AGAIN_MAX) if flood else AGAIN_FIRST
             self._look_again(queue, wait)
 
     def _send(self, queue: str) -> None:

@@ -62,8 +62,18 @@ def waits(bell: Any, *, rings: int) -> list[float]:
 
 
 def test_while_many_ring_the_waits_grow_to_40_ms_and_no_ring_is_lost(sent: mock.Mock) -> None:
-    assert waits(dispatch._Bell(), rings=2) == [0.005, 0.01, 0.02, 0.04, 0.04]
+    assert waits(dispatch._Bell(), rings=9) == [0.005, 0.01, 0.02, 0.04, 0.04]
     assert sent.call_count == 6
+
+
+def test_after_a_burst_the_waits_are_short_again_at_100_a_second(sent: mock.Mock) -> None:
+    bell = dispatch._Bell()
+    assert waits(bell, rings=9)[-1] == 0.04
+    for _ in range(4):  # in the 40 ms that the burst left behind
+        bell.ring("local")
+    assert Timer.pending[0].fire() == 0.04
+    bell.ring("local")
+    assert Timer.pending[0].fire() == 0.005
 
 
 def test_where_few_ring_none_waits_longer_than_5_ms(sent: mock.Mock) -> None:
