@@ -2,6 +2,7 @@
 
 import json
 import uuid
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
@@ -212,13 +213,13 @@ def _deliveries(askings: Sequence[Asking]) -> list[dict[str, Any]]:
 
 
 def _ring(rows: Sequence[_Row], answers: Sequence[_Answer]) -> None:
-    new = {
+    new = Counter(
         row.event.bell
         for row, answer in zip(rows, answers, strict=True)
         if answer.is_new and not row.event.buried
-    }
-    for queue in new:
-        dispatch.ring_on_commit(queue, using=sql.database().alias)
+    )
+    for queue, times in new.items():
+        dispatch.ring_on_commit(queue, times, using=sql.database().alias)
 
 
 def _fate(row: _Row, answer: _Answer) -> Fate:

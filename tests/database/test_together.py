@@ -336,7 +336,16 @@ def test_one_that_is_claimed_for_waits_no_longer_than_so_for_a_leader_that_falls
 def test_others_go_on_before_the_bell_is_rung(monkeypatch: pytest.MonkeyPatch) -> None:
     led_when_rung: list[bool] = []
     monkeypatch.setattr(
-        dispatch, "ring", lambda queue: led_when_rung.append(together._queue._led)
+        dispatch, "ring", lambda *_: led_when_rung.append(together._queue._led)
     )
     claim_together(world.source(), [world.asked("evt_1")], delivered=delivered())
     assert led_when_rung == [False]
+
+
+def test_a_bell_rings_for_as_many_as_were_claimed(monkeypatch: pytest.MonkeyPatch) -> None:
+    rung: list[tuple[str, int]] = []
+    monkeypatch.setattr(dispatch, "ring", lambda queue, times: rung.append((queue, times)))
+    source, some = world.source(), [world.asked(f"evt_{n}") for n in range(3)]
+    claim_together(source, some, delivered=delivered())
+    claim_together(source, some, delivered=delivered())
+    assert rung == [(some[0].bell, 3)]
