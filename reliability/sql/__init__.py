@@ -114,11 +114,14 @@ def rows_planned_anew(name: str, into: type[Row], /, **params: Any) -> list[Row]
     """Run the named statement as ``rows`` does, planned for the very values it is given.
 
     For statements over many rows. Where the connection's own ``plan_cache_mode`` is set to save
-    the planning of small ones, it is set aside until the current transaction ends; so is the
-    compiling of expressions, which costs these statements more than it saves.
+    the planning of small ones, it is set aside for this one; for the rest of the transaction so is
+    the compiling of expressions, which costs these statements more than it saves.
     """
     command("SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off")
-    return rows(name, into, **params)
+    found = rows(name, into, **params)
+    # Else each foreign key of each row would be planned anew as COMMIT checks it.
+    command("SET LOCAL plan_cache_mode TO DEFAULT")
+    return found
 
 
 @contextmanager

@@ -6,7 +6,8 @@ import pytest
 from django.db import connection, transaction
 
 from reliability import sql
-from reliability.claim.enqueue import enqueue
+from reliability.claim.accept import FEW
+from reliability.claim.enqueue import enqueue, enqueue_many
 from reliability.conf import conf
 from tests.database import world
 
@@ -71,6 +72,21 @@ def test_a_rollback_to_a_savepoint_forgets_no_plan() -> None:
         point = transaction.savepoint()
         transaction.savepoint_rollback(point)
         assert claims_planned() == [(2, 0)]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("clock")
+def test_what_a_large_statement_is_planned_for_is_not_what_its_foreign_keys_are() -> None:
+    acme = world.tenant()
+    with (
+        transaction.atomic(),
+        connection.cursor() as cursor,
+        world.local("pay", lambda _: None),
+    ):
+        enqueue_many("pay", [(f"k-{n}", None) for n in range(FEW + 1)], tenant=acme)
+        assert claims_planned() == [(0, 1)]
+        cursor.execute("SHOW plan_cache_mode")
+        assert cursor.fetchone() == ("force_generic_plan",)
 
 
 @pytest.mark.django_db(transaction=True)
