@@ -5,6 +5,8 @@ import multiprocessing
 import os
 import signal
 import threading
+import time
+from datetime import timedelta
 from typing import Any
 
 import billiard
@@ -147,6 +149,9 @@ def _interrupt_children() -> None:
 
 # Watch: bells get lost and nobody rings for a retry that becomes due; the parent looks.
 
+STAND_IN_EVERY = timedelta(seconds=5)
+"""How often it asks whether beat is silent, which is told by minutes."""
+
 
 @worker_ready.connect
 def watch_the_queues(sender: Any, **_: Any) -> None:
@@ -157,20 +162,22 @@ def watch_the_queues(sender: Any, **_: Any) -> None:
 
 
 def _watch() -> None:
-    pause = threading.Event()
+    pause, looked = threading.Event(), 0.0
     while not _stopping.value:
         try:
-            _look()
+            for queue in due_queues():
+                dispatch.ring(queue)
+            if time.monotonic() - looked > STAND_IN_EVERY.total_seconds():
+                looked = time.monotonic()
+                _stand_in()
         except DatabaseError:
             logger.warning("watch_without_database")
             close_old_connections()
         pause.wait(conf().poll_every.total_seconds())
 
 
-def _look() -> None:
-    """Ring for due jobs; sweep and look at the alerts where beat has not for too long."""
-    for queue in due_queues():
-        dispatch.ring(queue)
+def _stand_in() -> None:
+    """Sweep and look at the alerts where beat has not for too long."""
     last = last_good()
     now = timezone.now()
     if last is None or now - last > conf().sweep_late_after:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 from django.utils import timezone
 
 from reliability import sql
@@ -106,15 +106,14 @@ def _some(jobs: QuerySet[Job], limit: int) -> list[int]:
     return list(jobs.select_for_update(skip_locked=True).values_list("pk", flat=True)[:limit])
 
 
+@dataclass(frozen=True)
+class _DueQueue:
+    queue: str
+
+
 def due_queues(*, since: timedelta = timedelta(0)) -> list[str]:
     """Name the queues in which a job has been due for longer than ``since`` without a start."""
-    before = _database_now() - since
-    return [
-        queue
-        for queue in ("local", "outside")
-        if Job.objects.due(before).filter(Q(queue=queue)).exists()
-        or (queue == "outside" and Job.objects.to_confirm(before).exists())
-    ]
+    return [row.queue for row in sql.rows("due_queues", _DueQueue, since=since)]
 
 
 @dataclass(frozen=True)

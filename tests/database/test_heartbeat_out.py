@@ -100,10 +100,10 @@ def test_where_beat_is_silent_a_worker_says_so(settings: LazySettings) -> None:
         tasks.tick_sweep()
         tasks.tick_alerts()
         clock.shift(2 * MINUTE)
-        tasks._look()
+        tasks._stand_in()
         assert list(Run.objects.values_list("trigger", flat=True).distinct()) == ["beat"]
         clock.shift(4 * MINUTE)
-        tasks._look()
+        tasks._stand_in()
     assert "[Reliability] Beat last ran something 6 min ago (at 6 min)" in [
         sent.subject for sent in mail.outbox
     ]

@@ -37,6 +37,7 @@ PLANS: dict[str, set[str]] = {
     "count_refusals": {"one_counter_per_reason_and_hour"},
     "count_stretch": {"reliability_processedkey_pkey"},
     "defer_job": JOB,
+    "due_queues": {"jobs_waiting", "jobs_to_confirm"},
     "expire_jobs": {"jobs_that_expire"},
     "extend_lease": JOB,
     "find_subject": {"reliability_body_pkey"},
@@ -90,7 +91,7 @@ def samples(report: Report) -> dict[str, Any]:
         "report_id": report.pk, "result": None, "results": [None, None, None],
         "round": 1,
         "scope": json.dumps([charges]), "source_id": report.source_id, "started": NOW,
-        "slug": "own:pay", "starts": NOW - DAY, "statement_id": report.statement_id, "tenant": "", "tenant_id": report.tenant_id,
+        "since": DAY, "slug": "own:pay", "starts": NOW - DAY, "statement_id": report.statement_id, "tenant": "", "tenant_id": report.tenant_id,
         "token": 1, "tokens": [1, 2, 3], "traceback": "", "windows": Jsonb({}), "without": [],
         "withheld": False, "worker": "here", "zone": "Europe/London",
     }  # fmt: skip
