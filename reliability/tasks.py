@@ -97,7 +97,7 @@ def tick_redrive() -> None:
     )  # an operator may have cancelled or paused one meanwhile
     advance(now)
     tell(now)
-    if drained - draining():  # what one held back is judged at once
+    if drained and drained - draining():  # what one held back is judged at once
         evaluate(Run.Trigger.BEAT)
 
 
