@@ -13,30 +13,38 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
+from types import ModuleType
 from uuid import uuid4
 
 import psycopg
 import redis
 
 from benchmarks import ledger
-from benchmarks.measure import ROOT, Figures, processes, report, rounds, wait_until
+from benchmarks.handlers import http, orm, size
+from benchmarks.measure import (
+    ADDRESSES,
+    CELERY,
+    OURS,
+    ROOT,
+    WORKER,
+    Figures,
+    processes,
+    report,
+    rounds,
+    wait_until,
+)
 from benchmarks.peers import celery_claim, dramatiq_plain, effect, procrastinate_jobs
 from reliability.claim.accept import Asked, claim
 from reliability.claim.enqueue import OwnSource, enqueue, enqueue_many, internal_source
 from reliability.handlers import find
 from reliability.models import Tenant
 
-CELERY = ("-m", "celery", "-A")
-WORKER = ("worker", "--concurrency=2", "--loglevel=ERROR", "--without-gossip", "--without-mingle",
-          "--without-heartbeat")  # fmt: skip
-OURS = [[*CELERY, "reliability.project", *WORKER, "--queues=local,outside"]]
 SETTLE_SECONDS = 120
 MANY, GROWN = 1_000, 100
 WARMING = 100
 """Jobs before latency is measured: a process that has just started connects, imports and plans."""
 SAME_ROWS = "the same rows by a bare statement"
 SAME_ROWS_SQL = (ROOT / "benchmarks" / "same_rows.sql").read_text()
-ADDRESSES = ("DATABASE_URL", "BROKER_URL")
 
 
 def environment(url: str | None = None) -> dict[str, str]:
@@ -64,6 +72,18 @@ class Bench:
             "SELECT extract(epoch FROM max(at) - min(at)) FROM effect"
         ).fetchone()[0]
         return (jobs - 1) / float(seconds)
+
+    def done_rate(self) -> float:
+        """Return jobs per second between the first start and the last end."""
+        wait_until(lambda: self._done()[0] >= self.jobs, seconds=SETTLE_SECONDS)
+        done, seconds = self._done()
+        return done / float(seconds)
+
+    def _done(self) -> tuple[int, float]:
+        return self.db.execute(
+            "SELECT count(*), extract(epoch FROM max(ended_at) - min(started_at)) "
+            "FROM reliability_job WHERE state = 'done'"
+        ).fetchone()
 
     def clear(self) -> None:
         redis.Redis.from_url(os.environ["BROKER_URL"]).flushdb()
@@ -109,21 +129,17 @@ class Bench:
         with processes(OURS, environment()):
             return self.rate(self.jobs)
 
-    def celery(self, task: str) -> float:
+    def celery(self, task: str, peer: ModuleType = celery_claim) -> float:
         self.clear()
         self.peer_jobs()
-        ids = self.db.execute(
-            "INSERT INTO peer_job (key) SELECT 'k' || n FROM generate_series(1, %s) n RETURNING id",
+        made = self.db.execute(
+            "INSERT INTO peer_job (key) SELECT 'k' || n FROM generate_series(1, %s) n "
+            "RETURNING id, key",
             [self.jobs],
         ).fetchall()
-        for row in ids:
-            if task == "same_guarantee":
-                celery_claim.same_guarantee.delay(row[0])
-            else:
-                celery_claim.plain.delay(f"k{row[0]}")
-        with processes(
-            [[*CELERY, "benchmarks.peers.celery_claim", *WORKER]], environment(self.url)
-        ):
+        for job_id, key in made:
+            getattr(peer, task).delay(key if task == "plain" else job_id)
+        with processes([[*CELERY, peer.__name__, *WORKER]], environment(self.url)):
             return self.rate(self.jobs)
 
     def dramatiq(self) -> float:
@@ -340,7 +356,7 @@ def growth(bench: Bench, count: int) -> Iterator[Figures]:
 
 
 PARTS = {"throughput": throughput, "enqueue": enqueueing, "latency": latency, "poison": poison,
-         "growth": growth}  # fmt: skip
+         "growth": growth, "orm": orm, "http": http, "size": size}  # fmt: skip
 
 
 def main(*, size: int | None, rounds: int, parts: list[str], as_json: bool) -> None:

@@ -1,10 +1,13 @@
 """Our side of the job benchmarks: the same effect, as kinds of each mode."""
 
+import os
 from datetime import timedelta
+from urllib.request import urlopen
 
 from django.db import connection
 
 from benchmarks.peers.effect import INSERT, happen
+from benchmarks.peers.effect_rows import Effect
 from reliability import Backoff, Event, LocalTransaction, ProviderHeader, handler
 
 
@@ -29,6 +32,17 @@ def failing(event: Event) -> None:
 @handler("bench.poison", sink=LocalTransaction())
 def poison(event: Event) -> None:
     raise ValueError("always")
+
+
+@handler("bench.orm", sink=LocalTransaction())
+def orm(event: Event) -> None:
+    Effect.objects.get_or_create(key=event.key)
+
+
+@handler("bench.http", sink=ProviderHeader())
+def http(event: Event) -> None:
+    with urlopen(f"http://127.0.0.1:{os.environ['DOWNSTREAM']}/", timeout=10):
+        pass
 
 
 @handler("bench.outside", sink=ProviderHeader())

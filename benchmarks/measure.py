@@ -16,6 +16,11 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
+CELERY = ("-m", "celery", "-A")
+WORKER = ("worker", "--concurrency=2", "--loglevel=ERROR", "--without-gossip", "--without-mingle",
+          "--without-heartbeat")  # fmt: skip
+OURS = [[*CELERY, "reliability.project", *WORKER, "--queues=local,outside"]]
+ADDRESSES = ("DATABASE_URL", "BROKER_URL")
 PACKAGES = (
     "django",
     "celery",
