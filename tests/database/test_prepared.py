@@ -76,6 +76,15 @@ def test_a_rollback_to_a_savepoint_forgets_no_plan() -> None:
 
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.usefixtures("clock")
+def test_a_statement_is_large_only_beyond_so_many_events() -> None:
+    acme = world.tenant()
+    with world.local("pay", lambda _: None):
+        enqueue_many("pay", [(f"k-{n}", None) for n in range(FEW)], tenant=acme)
+    assert claims_planned() == [(1, 0)]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.usefixtures("clock")
 def test_what_a_large_statement_is_planned_for_is_not_what_its_foreign_keys_are() -> None:
     acme = world.tenant()
     with (
