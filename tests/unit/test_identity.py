@@ -80,6 +80,14 @@ def test_days_over_a_clock_change_are_each_there_once() -> None:
     assert days == ["2026-10-25", "2026-10-26"]
 
 
+def test_days_far_from_greenwich_are_the_subjects_own() -> None:
+    # Fourteen hours ahead: a day of theirs begins at ten in the morning of the day before in UTC.
+    days = labels_between(
+        Day, at("2026-10-24T09:00Z"), at("2026-10-25T11:00Z"), zone="Pacific/Kiritimati"
+    )
+    assert days == ["2026-10-24", "2026-10-25", "2026-10-26"]
+
+
 def test_months_over_a_year_are_twelve() -> None:
     months = labels_between(
         Month, at("2026-01-31T12:00Z"), at("2026-12-01T12:00Z"), zone="UTC"
@@ -88,5 +96,19 @@ def test_months_over_a_year_are_twelve() -> None:
 
 
 def test_a_time_without_a_zone_is_refused() -> None:
-    with pytest.raises(ValueError, match="must name its zone"):
+    with pytest.raises(ValueError, match="zone") as refused:
         period_key("cus_1", Month, at=datetime(2026, 10, 1))  # noqa: DTZ001
+    assert str(refused.value) == (
+        "period_key: at must name its zone, or the period is a guess."
+    )
+
+
+def test_a_key_without_a_time_and_a_zone_is_of_now_in_utc() -> None:
+    before = datetime.now(UTC)
+    key = period_key("cus_1", Day)
+    days = {f"{moment:%Y-%m-%d}" for moment in (before, datetime.now(UTC))}
+    assert key in {f'["cus_1","{day}"]' for day in days}
+
+
+def test_a_subject_is_written_as_it_is() -> None:
+    assert period_key("Zoë", Month, at=at("2026-10-01T00:00Z")) == '["Zoë","2026-10"]'
