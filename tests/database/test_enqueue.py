@@ -1,15 +1,24 @@
 """Own jobs by the thousand, fan-out from a handler, and the original where an insert is refused."""
 
+import hashlib
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Group
 
+from reliability.claim import enqueue as own_jobs
 from reliability.claim.enqueue import Accepted, Duplicate, enqueue, enqueue_many
 from reliability.conf import conf
 from reliability.errors import KeyConflict, KeyNotAccepted
-from reliability.handlers import Event, MappedOperation, UniqueConstraint
-from reliability.models import Job, ProcessedKey
+from reliability.handlers import (
+    REMEDIES,
+    Event,
+    MappedOperation,
+    ProviderHeader,
+    UniqueConstraint,
+)
+from reliability.models import Body, Job, ProcessedKey, Source
 from reliability.policy import Backoff
 from reliability.work.drain import drain
 from tests.database import world
@@ -68,20 +77,118 @@ def test_a_conflict_among_many_takes_none_in_and_names_the_key() -> None:
 
     with world.local("charge", effect, operation=charge):
         world.job("charge", "a", {"amount": 1})
-        with pytest.raises(KeyConflict, match="'a' was enqueued"):
+        with pytest.raises(KeyConflict) as refused:
             enqueue_many(
                 "charge", [("b", {"amount": 1}), ("a", {"amount": 2})], tenant=world.tenant()
             )
+    assert str(refused.value) == (
+        "'a' was enqueued as 'charge' before, with another operation or amount. "
+        "The first stands; use another key for another job."
+    )
 
 
-def test_too_many_at_a_time_and_an_unknown_tenant_are_refused() -> None:
+def test_too_many_at_a_time_are_refused_and_none_at_all_are_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(own_jobs, "conf", lambda: replace(conf(), enqueue_max=2))
     with world.local("mail", effect):
-        too_many = [(str(n), None) for n in range(conf().enqueue_max + 1)]
-        with pytest.raises(KeyNotAccepted, match="At most 10000 jobs at a time, not 10001"):
-            enqueue_many("mail", too_many, tenant=world.tenant())
-        with pytest.raises(KeyNotAccepted, match="no tenant 'nobody'"):
-            enqueue("mail", key="k", tenant="nobody")
+        assert len(enqueue_many("mail", [("a", 1), ("b", 2)], tenant=world.tenant())) == 2
+        with pytest.raises(KeyNotAccepted) as refused:
+            enqueue_many("mail", [("a", 1), ("b", 2), ("c", 3)], tenant=world.tenant())
         assert enqueue_many("mail", [], tenant=world.tenant()) == []
+    assert str(refused.value) == "At most 2 jobs at a time, not 3."
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "payload", "why"),
+    [
+        (
+            "nobody's",
+            "k",
+            None,
+            '"nobody\'s" has no handler here; declare it with @handler("nobody\'s", …).',
+        ),
+        ("sinkless", "k", None, f"'sinkless' has retries and no sink: {REMEDIES}."),
+        ("forgetful", "k", None, "'forgetful' may take "),
+        ("mail", "", None, "The key of this 'mail' job is empty."),
+        (
+            "mail",
+            "k",
+            float("nan"),
+            "The payload of this 'mail' job is not JSON: Out of range",
+        ),
+        (
+            "mail",
+            "k",
+            {1, 2},
+            "The payload of this 'mail' job is not JSON: Object of type set",
+        ),
+    ],
+)
+def test_what_cannot_keep_the_promise_is_refused_with_the_reason_and_leaves_no_row(
+    kind: str, key: str, payload: object, why: str
+) -> None:
+    forgets = ProviderHeader("Idempotency-Key", window=timedelta(minutes=1))
+    with (
+        world.local("mail", effect),
+        world.kind("sinkless", effect, policy=TWICE),
+        world.kind("forgetful", effect, sink=forgets, policy=TWICE),
+        pytest.raises(KeyNotAccepted) as refused,
+    ):
+        enqueue(kind, key=key, tenant=world.tenant(), payload=payload)
+    assert str(refused.value).startswith(why)
+    assert not ProcessedKey.objects.exists()
+
+
+def test_an_unknown_tenant_is_refused() -> None:
+    with world.local("mail", effect), pytest.raises(KeyNotAccepted) as refused:
+        enqueue("mail", key="k", tenant="nobody")
+    assert str(refused.value) == (
+        "There is no tenant 'nobody'; add it with: manage.py tenant."
+    )
+
+
+def test_an_own_job_is_written_down_as_it_was_asked_for() -> None:
+    with world.local("mail", effect):
+        enqueue("mail", key="k", tenant=world.tenant().slug, asked_by="ops",
+                payload={"to": "Zoë"})  # fmt: skip
+        assert drain("local") == 1
+        again = enqueue("mail", key="k", tenant=world.tenant(), payload={"to": "Zoë"})
+    key, job = ProcessedKey.objects.get(), Job.objects.get()
+    assert (key.key, key.kind, key.downstream_key, key.asked_by) == ("k", "mail", "k", "ops")
+    assert (job.kind, job.queue) == ("mail", "local")
+    # Read by people in the console and by other languages' tools: text stays text.
+    assert bytes(Body.objects.get().raw) == '{"to": "Zoë"}'.encode()
+    assert isinstance(again, Duplicate)
+    assert (again.job_id, again.state) == (job.public_id, "done")
+    assert again.done_at == job.ended_at
+    assert again.done_at is not None
+
+
+def test_own_jobs_of_one_kind_have_an_internal_source_of_their_own() -> None:
+    with world.local("mail", effect), world.local("post", effect):
+        for kind in ("mail", "post", "mail"):
+            enqueue(kind, key="k", tenant=world.tenant().slug)
+    assert sorted(Source.objects.values_list("tenant__slug", "slug", "internal")) == [
+        ("acme", "own:mail", True),
+        ("acme", "own:post", True),
+    ]
+    assert Job.objects.count() == 2
+    assert set(ProcessedKey.objects.values_list("asked_by", flat=True)) == {""}
+
+
+def test_kinds_with_long_names_do_not_share_their_keys() -> None:
+    short, long, longer = "k" * 99, "k" * 100, "k" * 101
+    for kind in (short, long, longer):
+        with world.local(kind, effect):
+            assert isinstance(enqueue(kind, key="k", tenant=world.tenant()), Accepted)
+    assert set(Source.objects.values_list("slug", flat=True)) == {
+        f"own:{short}",
+        *(
+            f"own:{'k' * 80}:{hashlib.sha256(kind.encode()).hexdigest()[:12]}"
+            for kind in (long, longer)
+        ),
+    }
 
 
 def test_an_insert_that_is_refused_returns_the_row_that_stands_and_keeps_nothing_else() -> (
