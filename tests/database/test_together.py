@@ -46,6 +46,20 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 
 @pytest.fixture
+def commands(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """Collect the commands sent beside the statements."""
+    sent: list[str] = []
+    run = sql.command
+
+    def noting(text: str) -> None:
+        sent.append(text)
+        run(text)
+
+    monkeypatch.setattr(sql, "command", noting)
+    return sent
+
+
+@pytest.fixture
 def threads() -> Iterator[Callable[..., "Future[list[Fate]]"]]:
     with ThreadPoolExecutor(WAITERS + 1) as pool:
 
@@ -132,6 +146,57 @@ def test_those_who_came_while_one_was_claimed_are_claimed_in_one_statement(
     }
 
 
+def test_a_statement_takes_no_more_than_so_many_events(
+    threads: Callable[..., "Future[list[Fate]]"],
+    statements: list[int],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(together, "PATIENCE_SECONDS", 20)
+    source = world.source()
+    with held(source, "evt_held"):
+        first = threads(source, world.asked("evt_held"))
+        stuck()
+        others = []
+        for count, keys in enumerate((["heir"], [f"evt_{n}" for n in range(31)], ["last"]), 1):
+            others.append(threads(source, *map(world.asked, keys)))
+            waiting(count)
+        statements.clear()
+    first.result(20)
+    assert [len(one.result(20)) for one in others] == [1, 31, 1]
+    assert statements == [1, 32, 1]
+
+
+def test_a_large_delivery_and_one_within_a_transaction_wait_for_nobody(
+    threads: Callable[..., "Future[list[Fate]]"], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(together, "PATIENCE_SECONDS", 20)
+    source = world.source()
+    with held(source, "evt_held"):
+        first = threads(source, world.asked("evt_held"))
+        stuck()
+        # A body of JSON has two quotes more than the text in it.
+        large = [
+            threads(source, *(world.asked(f"many_{n}") for n in range(33))),
+            threads(source, world.asked("long", body="x" * 65_535)),
+        ]
+        assert [len(one.result(10)) for one in large] == [33, 1]
+        with transaction.atomic():
+            [ours] = claim_together(source, [world.asked("ours")], delivered=delivered())
+        assert ours.verdict == "accepted"
+        small = [
+            threads(source, *(world.asked(f"some_{n}") for n in range(32))),
+            threads(source, world.asked("short", body="x" * 65_534)),
+        ]
+        waiting(2)
+    assert [len(one.result(20)) for one in (first, *small)] == [1, 32, 1]
+
+
+def test_two_events_of_one_key_in_one_delivery_are_one_event() -> None:
+    twice = [world.asked("evt_1"), world.asked("evt_1")]
+    fates = claim_together(world.source(), twice, delivered=delivered())
+    assert [fate.verdict for fate in fates] == ["accepted"]
+
+
 def test_a_claim_that_is_stuck_holds_up_the_others_only_for_their_patience(
     threads: Callable[..., "Future[list[Fate]]"],
 ) -> None:
@@ -146,7 +211,10 @@ def test_a_claim_that_is_stuck_holds_up_the_others_only_for_their_patience(
 
 
 def test_where_one_cannot_be_claimed_the_others_are_and_it_finds_its_own_reason(
-    threads: Callable[..., "Future[list[Fate]]"], monkeypatch: pytest.MonkeyPatch
+    threads: Callable[..., "Future[list[Fate]]"],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    commands: list[str],
 ) -> None:
     monkeypatch.setattr(together, "PATIENCE_SECONDS", 20)
     source = world.source()
@@ -161,6 +229,10 @@ def test_where_one_cannot_be_claimed_the_others_are_and_it_finds_its_own_reason(
         assert [one.result(20)[0].verdict for one in others] == ["accepted"] * (WAITERS - 1)
         with pytest.raises(TryAgain):
             barred.result(20)
+    # Together they do not wait for a lock as long as the one that is alone with its own trouble.
+    assert commands == ["SET LOCAL lock_timeout = '100ms'"]
+    said = [(one.getMessage(), vars(one).get("why")) for one in caplog.records]
+    assert ("claimed_alone", "TryAgain") in said
 
 
 def test_two_deliveries_of_one_key_do_not_go_in_one_statement(
