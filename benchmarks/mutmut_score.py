@@ -34,6 +34,14 @@ WARM = "django.db.models", "django.test", "celery", "kombu", "psycopg", "redis",
 
 UNIT, DATABASE = "tests/unit", "tests/database"
 TESTS = {
+    "reliability/claim/accept.py": tuple(
+        f"{DATABASE}/test_{name}.py" for name in ("claim", "enqueue", "prepared")
+    ),
+    "reliability/claim/together.py": (f"{DATABASE}/test_together.py",),
+    "reliability/claim/enqueue.py": tuple(
+        f"{DATABASE}/test_{name}.py" for name in ("enqueue", "claim")
+    ),
+    "reliability/claim/identity.py": (f"{UNIT}/test_identity.py",),
     "reliability/policy.py": (f"{UNIT}/test_policy.py",),
     "reliability/sweep/stalled.py": tuple(
         f"{DATABASE}/test_{name}.py" for name in ("sweep", "guards", "holds", "work")

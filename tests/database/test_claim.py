@@ -110,11 +110,14 @@ def test_a_second_event_of_a_claimed_operation_is_absorbed_and_both_traces_say_s
     world.take_in(source, world.asked("evt_1", operation=charge("ch_1")))
     [fate] = world.take_in(source, world.asked("evt_2", operation=charge("ch_1")))
     assert (fate.verdict, fate.claimant, fate.job_id) == ("absorbed", "evt_1", None)
+    [again] = world.take_in(source, world.asked("evt_2", operation=charge("ch_1")))
+    assert (again.verdict, again.claimant, again.job_id) == ("duplicate", "evt_1", None)
     drain("local")
     assert Group.objects.filter(name__startswith="acme evt").count() == 1
     second = ProcessedKey.objects.get(key="evt_2")
     assert second.absorbed
-    assert second.receipts.get().verdict == "absorbed"
+    verdicts = second.receipts.order_by("pk").values_list("verdict", flat=True)
+    assert list(verdicts) == ["absorbed", "duplicate"]
     siblings = ProcessedKey.objects.filter(
         source=source, operation_class="charge", operation_reference="ch_1"
     )
