@@ -3,21 +3,38 @@
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
+from django.apps import apps
 from django.contrib.auth.models import Group
 from django.db import IntegrityError, connection
 from django.utils import timezone
 
-from reliability.errors import PermanentError, RetryLater
+from reliability import handlers
+from reliability.errors import JobInterrupted, JobTimeout, PermanentError, RetryLater
 from reliability.handlers import Event, ProviderHeader
 from reliability.models import Attempt, DeadLetter, Job
-from reliability.policy import Backoff, RunOnce
+from reliability.policy import Backoff, Bury, Retry, RunOnce
 from reliability.sweep import sweep
+from reliability.work import settle
 from reliability.work.drain import drain
-from reliability.work.lease import take, take_alone
-from reliability.work.settle import Done, finish, finish_late, intend
+from reliability.work.lease import take, take_alone, worker
+from reliability.work.settle import (
+    Deferred,
+    Done,
+    Failed,
+    clean,
+    defer,
+    error_of,
+    fingerprint,
+    finish,
+    finish_late,
+    intend,
+    plain,
+    release,
+)
 from tests.database import world
 
 pytestmark = pytest.mark.django_db
@@ -322,3 +339,140 @@ def test_letters_of_one_cause_share_a_fingerprint() -> None:
             world.job("refuse", key)
         world.work_outside()
         assert DeadLetter.objects.values("fingerprint").distinct().count() == 1
+
+
+def test_every_end_of_a_start_says_who_worked_and_since_when() -> None:
+    began = timezone.now() - HOUR
+    once = handlers.find("once")
+    assert once
+    ends = {
+        "done": lambda lease: finish([Done(lease, {"id": "ch_1"}, began)]),
+        "failed": lambda lease: settle.fail(Failed(lease, once, ValueError("no"), began)),
+        "released": release,
+    }
+    for outcome, end in ends.items():
+        job = world.job("once", outcome)
+        [lease] = take("outside", limit=1)
+        assert end(lease)
+        attempt = job.attempts.get()
+        since = lease.started_at if outcome == "released" else began
+        assert (attempt.outcome, attempt.worker) == (outcome, worker())
+        assert attempt.started_at == since
+        job.refresh_from_db()
+        assert job.result == ({"id": "ch_1"} if outcome == "done" else None)
+        Job.objects.filter(pk=job.pk).update(run_at=timezone.now() + HOUR)
+
+
+def test_a_late_result_says_who_brought_it_and_since_when() -> None:
+    began = timezone.now() - HOUR
+    job = world.job("outside")
+    [lease] = take("outside", limit=1)
+    world.end_lease(job)
+    sweep("command")
+    assert finish_late(Done(lease, None, began))
+    attempt = job.attempts.get(outcome="late")
+    assert (attempt.worker, attempt.started_at) == (worker(), began)
+
+
+def test_a_failure_is_told_with_its_message_and_where_it_came_from() -> None:
+    job = world.job("once")
+    world.work_outside()
+    attempt, letter = job.attempts.get(), job.letters.get()
+    assert attempt.error_type == letter.error_type == "ValueError"
+    assert attempt.message == letter.message == "the downstream said no"
+    assert attempt.traceback.startswith("Traceback (most recent call last):\n  File")
+    assert attempt.traceback.endswith("\nValueError: the downstream said no\n")
+    assert letter.fingerprint == "ValueError: the downstream said no in fail"
+
+
+def test_a_start_cut_short_by_a_shutdown_is_due_again_at_once_and_is_no_failure() -> None:
+    job = world.job("once")
+    once = handlers.find("once")
+    assert once
+    [lease] = take("outside", limit=1)
+    cut = Failed(lease, once, JobInterrupted("the worker is shutting down"), timezone.now())
+    assert settle.fail(cut) == Retry(timedelta(0))
+    job.refresh_from_db()
+    assert (job.state, job.releases) == ("ready", 1)
+    assert job.run_at <= timezone.now()
+    attempt = job.attempts.get()
+    assert attempt.outcome == "released"
+    assert (attempt.error_type, attempt.message, attempt.traceback) == ("", "", "")
+
+
+@pytest.mark.parametrize("cut", [JobInterrupted("stopping"), JobTimeout("too long")])
+def test_a_start_cut_short_after_its_effect_began_is_unknown(cut: Exception) -> None:
+    job = world.job("once")
+    once = handlers.find("once")
+    assert once
+    [lease] = take("outside", limit=1)
+    assert settle.fail(Failed(lease, once, cut, timezone.now(), in_doubt=True)) == Bury(
+        "unknown", "it failed after it began: the effect may have happened"
+    )
+    job.refresh_from_db()
+    assert (job.state, job.releases, job.letters.get().outcome) == ("dead", 0, "unknown")
+
+
+def test_a_failure_of_a_job_taken_over_changes_nothing() -> None:
+    once, broken = handlers.find("once"), handlers.find("broken")
+    assert once
+    assert broken
+    world.job("once")
+    [lease] = take("outside", limit=1)
+    stale = replace(lease, token=lease.token - 1)
+    for kind in once, broken:
+        assert settle.fail(Failed(stale, kind, ValueError("no"), timezone.now())) is None
+    assert not release(stale)
+    assert not intend(stale)
+    assert not defer(stale, Deferred(HOUR), "elsewhere")
+
+
+def test_a_deferred_job_runs_on_under_its_mark_for_as_long_as_was_said() -> None:
+    job = world.job("outside")
+    [lease] = take("outside", limit=1)
+    assert defer(lease, Deferred(5 * HOUR), "elsewhere")
+    job.refresh_from_db()
+    assert (job.state, job.worker) == ("running", "elsewhere")
+    assert job.lease_expires_at is not None
+    left = job.lease_expires_at - timezone.now()
+    assert 5 * HOUR - timedelta(minutes=1) < left <= 5 * HOUR
+
+
+def test_a_result_is_kept_up_to_its_limit_in_bytes() -> None:
+    assert plain("x" * (65_536 - 2)) == "x" * (65_536 - 2)
+    assert plain("x" * (65_536 - 1)) == {
+        "not kept": "too large, or text that cannot be stored"
+    }
+
+
+def test_a_long_error_is_cut_its_traceback_from_the_front() -> None:
+    named = type("E" * 300, (Exception,), {})
+    kept = error_of(named("x" * 20_000 + " the end"))
+    assert kept["error_type"] == "E" * 200
+    assert kept["message"] == "x" * 2_000
+    assert kept["traceback"] == "x" * 15_991 + " the end\n"
+
+
+def test_an_error_that_cannot_be_read_is_said_to_be_so() -> None:
+    class Mute(Exception):
+        def __str__(self) -> str:
+            raise ValueError
+
+    assert error_of(Mute())["message"] == "(its text could not be read)"
+
+
+def test_text_is_cut_between_characters_and_not_within_one() -> None:
+    assert clean("a\x00b", 10) == "a\N{REPLACEMENT CHARACTER}b"
+    assert clean("a\ud800b", 10) == "a?b"
+    assert clean("aé", 2) == "a"
+
+
+def test_a_fingerprint_names_the_hosts_own_frame_and_is_cut() -> None:
+    with pytest.raises(LookupError) as within:
+        apps.get_app_config("nobodys")
+    own = "test_a_fingerprint_names_the_hosts_own_frame_and_is_cut"
+    assert fingerprint(within.value) == f"LookupError: No installed app with label …. in {own}"
+    assert fingerprint(ValueError("x" * 300)) == "ValueError: " + "x" * 200
+    assert fingerprint(ValueError("paid 5 of 7")) == "ValueError: paid … of …"
+    long = type("E" * 500, (Exception,), {})
+    assert fingerprint(long()) == "E" * 400
