@@ -52,6 +52,7 @@ TESTS = {
         f"{DATABASE}/test_{name}.py"
         for name in ("lease", "failures", "work", "inline", "forward")
     ),
+    "reliability/work/settle.py": (f"{DATABASE}/test_work.py", f"{DATABASE}/test_failures.py"),
 }
 """Each module with the tests that are about it, the quickest to fail first."""
 
