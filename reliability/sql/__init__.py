@@ -119,8 +119,9 @@ def rows_planned_anew(name: str, into: type[Row], /, **params: Any) -> list[Row]
     """
     command("SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL jit = off")
     found = rows(name, into, **params)
-    # Else each foreign key of each row would be planned anew as COMMIT checks it.
-    command("SET LOCAL plan_cache_mode TO DEFAULT")
+    # Else each foreign key of each row would be planned anew as COMMIT checks it. Plans of before
+    # are thrown away: one made while a table was small reads it whole, for each row.
+    command("SET LOCAL plan_cache_mode TO DEFAULT; DISCARD PLANS")
     return found
 
 
