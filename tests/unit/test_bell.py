@@ -135,6 +135,7 @@ def test_a_thread_rings_for_those_who_wait(sent: mock.Mock) -> None:
     assert sent.call_count == 2
 
 
+@pytest.mark.filterwarnings("ignore:This process.*is multi-threaded:DeprecationWarning")
 @pytest.mark.usefixtures("clock")
 def test_a_forked_process_has_a_bell_of_its_own(sent: mock.Mock) -> None:
     with mock.patch("reliability.dispatch._bell", dispatch._Bell(thread=mock.Mock())):
