@@ -115,15 +115,15 @@ def refuse_bad_settings(**_: Any) -> None:
     refuse_to_start()
 
 
-# Stop: a flag all children see, so that nothing more starts; then a nudge for what still runs.
-
-_stopping = multiprocessing.get_context("fork").Value("b", 0, lock=False)
-
-
 @task_prerun.connect
 def look_at_the_connection(**_: Any) -> None:
     """Have a task find out whether the connection kept from the one before still answers."""
     close_old_connections()
+
+
+# Stop: a flag all children see, so that nothing more starts; then a nudge for what still runs.
+
+_stopping = multiprocessing.get_context("fork").Value("b", 0, lock=False)
 
 
 @worker_process_init.connect
